@@ -6,6 +6,7 @@
     mlc-lab doctor                   what is installed, what the machine is and what it can do
     mlc-lab exercise [ID [FILE]]     all exercises; one; the marks of an answer to it
     mlc-lab teach VERB               grade what was handed in, and more for teachers
+    mlc-lab check FOLDER --json      the marks of what one student hands in
 
 Every verb is a function here that returns the exit status. What a verb needs is imported inside
 it, so `mlc-lab --help` is quick.
@@ -272,7 +273,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     verbs = parser.add_subparsers(
-        dest="verb", metavar="lab | run | explain | doctor | exercise | teach")
+        dest="verb", metavar="lab | run | explain | doctor | exercise | teach | check")
 
     verb = verbs.add_parser("lab", help="open JupyterLab on the notebooks")
     verb.add_argument("--dir", help="folder to work in (an installed package copies lessons there)")
@@ -340,35 +341,91 @@ def _add_exercise_verbs(verbs: Any) -> None:
     verb.set_defaults(act=_of_exercises("exercise"), takes_rest=False)
 
     verb = verbs.add_parser("teach", help="grade what was handed in, and more for teachers")
+    _add_teach_verbs(verb, _teach)
+
+    verb = verbs.add_parser("check", help="check what one student hands in, for graders")
+    verb.add_argument("path", metavar="FILE|FOLDER", help="files of answers, notebooks")
+    verb.add_argument("--exercises", default="", help=_EXERCISES)
+    verb.add_argument("--seed", help="the variant; by default the one that was answered")
+    verb.add_argument("--own", metavar="FOLDER", help=_OWN)
+    verb.add_argument("-o", "--output", metavar="FILE", help="a file instead of the screen")
+    verb.set_defaults(act=_teach, takes_rest=False, form="text")
+    for form, what in (("json", "the marks as JSON"), ("gradescope", "as Gradescope reads them"),
+                       ("github", "as GitHub Classroom reads them")):
+        verb.add_argument(f"--{form}", dest="form", action="store_const", const=form, help=what)
+
+
+_EXERCISES = 'ids, as "03.2,03.3"; all by default'
+_OWN = "your folder of exercises"
+_CLASS = "the class: names in lines (.txt), a table (.csv), or JSON"
+
+
+def _add_teach_verbs(verb: Any, act: Any) -> None:
+    """The verbs of teachers; `act` is what they call."""
     acts = verb.add_subparsers(dest="what", required=True)
-    act = acts.add_parser("release", help="write a notebook of exercises for each student")
-    act.add_argument("roster", metavar="ROSTER.json",
-                     help='["student", ...] or {"student": "seed of the variant", ...}')
-    act.add_argument("-o", "--output", default="handed-out", metavar="FOLDER")
-    act.add_argument("--exercises", default="", help='ids, as "03.2,03.3"; all by default')
-    act.set_defaults(act=_of_exercises("release"), takes_rest=False)
-    act = acts.add_parser("new-exercise", help="write a first exercise of your own, which works")
-    act.add_argument("file", metavar="ex_NAME.py")
-    act.add_argument("--id", default="90.1")
-    act.set_defaults(act=_of_exercises("new_exercise"), takes_rest=False)
-    act = acts.add_parser("grade", help="grade the files of answers in a folder")
-    act.add_argument("folder", help="the files, or zip archives of them")
-    act.add_argument("-o", "--output", default="marks", metavar="FOLDER")
-    act.add_argument("--exercises", default="", help='ids, as "03.2,03.3"; all by default')
-    act.add_argument("--own", metavar="FOLDER", help="your folder of exercises")
-    act.add_argument("--roster", metavar="FILE.json", help='{"student": "seed", ...}')
-    act.add_argument("--jobs", type=int)
-    act.set_defaults(act=_of_exercises("grade"), takes_rest=False)
-    act = acts.add_parser("marks", help="the marks as a table, for Moodle, Canvas, spreadsheets")
-    act.add_argument("marks", metavar="MARKS")
-    act.add_argument("-o", "--output", default="marks.csv", metavar="FILE.csv")
-    act.set_defaults(act=_of_exercises("marks"), takes_rest=False)
-    act = acts.add_parser("feedback", help="a page of HTML for each student")
-    act.add_argument("marks", metavar="MARKS")
-    act.add_argument("-o", "--output", default="feedback", metavar="FOLDER")
-    act.add_argument("--own", metavar="FOLDER", help="your folder of exercises")
-    act.add_argument("--solutions", action="store_true", help="with a solution of each exercise")
-    act.set_defaults(act=_of_exercises("feedback"), takes_rest=False)
+
+    def new(name: str, words: str) -> Any:
+        made = acts.add_parser(name, help=words)
+        made.set_defaults(act=act, takes_rest=False)
+        return made
+
+    one = new("new-exercise", "write a first exercise of your own, which works")
+    one.add_argument("file", metavar="ex_NAME.py")
+    one.add_argument("--id", default="90.1")
+
+    one = new("release", "write a notebook of exercises for each student")
+    one.add_argument("roster", metavar="ROSTER", nargs="?", help=_CLASS)
+    one.add_argument("--for", dest="form", default="jupyter",
+                     choices=("jupyter", "nbgrader", "otter", "gradescope", "github"),
+                     help="what grades it; all but jupyter have one variant for all students")
+    one.add_argument("--seed", default="0", help="that one variant")
+    one.add_argument("--title", default="Exercises", help="the name of that one notebook")
+    one.add_argument("-o", "--output", default="handed-out", metavar="FOLDER")
+    one.add_argument("--exercises", default="", help=_EXERCISES)
+    one.add_argument("--own", metavar="FOLDER", help=_OWN)
+    one.add_argument("--hint-cost", type=int, default=0, metavar="POINTS",
+                     help="what each hint costs")
+    one.add_argument("--no-solutions", action="store_true", help="cards show no solution")
+
+    one = new("collect", "find what was handed in: in a folder, or a download of Moodle or Canvas")
+    one.add_argument("folder", metavar="FOLDER|FILE.zip")
+    one.add_argument("-o", "--output", default="collected", metavar="FOLDER")
+    one.add_argument("--roster", metavar="FILE", help=_CLASS)
+
+    one = new("grade", "grade what was handed in")
+    one.add_argument("folder", metavar="FOLDER|FILE.zip",
+                     help="what `collect` wrote, files of answers, archives, or marks to redo")
+    one.add_argument("-o", "--output", default="marks", metavar="FOLDER")
+    one.add_argument("--exercises", default="", help=_EXERCISES)
+    one.add_argument("--own", metavar="FOLDER", help=_OWN)
+    one.add_argument("--roster", metavar="FILE", help="the class, with the seeds handed out")
+    one.add_argument("--corrections", metavar="FILE.csv",
+                     help="other points: columns exercise, student, row, points, why")
+    one.add_argument("--hint-cost", type=int, default=0, metavar="POINTS",
+                     help="what each hint costs that was shown before it was solved")
+    one.add_argument("--jobs", type=int)
+
+    one = new("marks", "the marks as a table, for Moodle, Canvas, spreadsheets")
+    one.add_argument("marks", metavar="MARKS")
+    one.add_argument("-o", "--output", default="marks.csv", metavar="FILE.csv")
+    one.add_argument("--for", dest="form", default="plain", choices=("plain", "moodle", "canvas"))
+    one.add_argument("--fill", metavar="FILE.csv",
+                     help="a table that the platform has exported, to fill the points in")
+    one.add_argument("--column", default="", metavar="NAME",
+                     help="the column of the points, as the platform calls it")
+
+    one = new("feedback", "a page of HTML for each student: the cards with their marks")
+    one.add_argument("marks", metavar="MARKS")
+    one.add_argument("-o", "--output", default="feedback", metavar="FOLDER")
+    one.add_argument("--own", metavar="FOLDER", help=_OWN)
+    one.add_argument("--solutions", action="store_true", help="with a solution of each exercise")
+
+
+def _teach(args: argparse.Namespace) -> int:
+    """A verb for teachers, which is loaded when it is used."""
+    from mlc_lab.exercises.teach.command import teach_verb
+
+    return teach_verb(args)
 
 
 def main(argv: list[str] | None = None) -> int:

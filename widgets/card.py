@@ -43,6 +43,7 @@ class Card(View):
     hints    those that were given, and the solution.
     busy     whether an answer is being checked.
     live     whether there is a Python that checks.
+    rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
     """
 
     _entry, _styles = ENTRY, STYLES
@@ -56,12 +57,16 @@ class Card(View):
     hints = traitlets.List().tag(sync=True)
     busy = traitlets.Bool(False).tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
+    rules = traitlets.Dict().tag(sync=True)
 
-    def __init__(self, variant: Any, folder: Any = None, **traits: Any) -> None:
-        """`variant` is a `mlc_lab.exercises.Variant`, of a teacher's folder if one is given."""
+    def __init__(self, variant: Any, folder: Any = None, hint_cost: int = 0, solution: bool = True,
+                 **traits: Any) -> None:
+        """`variant` is a `mlc_lab.exercises.Variant`, of a teacher's folder if one is given; for
+        the others see `exercise`."""
         self.source, self.folder = variant, folder
         self._result: Result | None = None
-        kept = book.load().entries.get(variant.exercise.id) if folder is None else None
+        traits.setdefault("rules", {"cost": hint_cost, "solution": solution})
+        kept = book.load().entries.get(variant.exercise.id)
         known = kept if kept is not None and kept.seed == variant.seed else None
         start: Any = {} if variant.exercise.kind == "prediction" else ""
         if known is not None and isinstance(known.answer, type(start)):
@@ -92,7 +97,7 @@ class Card(View):
             found = check(self.source.exercise.id, value, self.source.seed, self.folder)
         finally:
             self.busy = False
-        if self.folder is None and not found.error:
+        if not found.error:
             book.keep(found, value)
         return self._show(found, n)
 
@@ -110,10 +115,18 @@ class Card(View):
 
     @traitlets.observe("wanted")
     def _hint(self, change: Any) -> None:
-        texts = self.source.hints[:change["new"]]
-        if change["new"] > 3:
+        wanted = min(change["new"], 4 if self.rules["solution"] else 3)
+        texts = self.source.hints[:wanted]
+        if wanted > 3:
             texts = [*texts, as_text(self.source.reference)]
+        if wanted > 0 and not self._solved():
+            book.hinted(self.source.exercise.id, wanted)
         self.hints = texts
+
+    def _solved(self) -> bool:
+        """Whether all points were reached, now or before."""
+        before = self.task["before"] or {"points": 0, "of": 1}
+        return before["points"] == before["of"] or bool(self._result and self._result.solved)
 
     # ------------------------------------------------------------------------- without a kernel
 
@@ -127,19 +140,22 @@ class Card(View):
         return text
 
     def _static(self) -> tuple[str, str]:
-        task = self.task
-        head = f"{task['id']} {task['title']}"
-        marks = str(self._result) if self._result is not None else ""
-        value = self.answer["value"]
-        answer = as_text(value) if value else ""
-        parts = [f"<details open><summary><b>{escape(head)}</b></summary>",
-                 f"<p>{escape(task['statement'])}</p>"]
-        for title, text in (("The program", task["program"]), ("The answer", answer),
-                            ("The marks", marks)):  # fmt: skip
-            if text:
-                parts.append(f'<p>{title}:</p><pre style="{_PRE}">{escape(text)}</pre>')
-        told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
-        return told, "".join(parts) + "</details>"
+        return _told(self.task, self.answer["value"], self._result)
+
+
+def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str, str]:
+    """A card as text, and as HTML that needs no scripts."""
+    head = f"{task['id']} {task['title']}"
+    marks = str(result) if result is not None else ""
+    answer = as_text(value) if value else ""
+    parts = [f"<details open><summary><b>{escape(head)}</b></summary>",
+             f"<p>{escape(task['statement'])}</p>"]
+    for title, text in (("The program", task["program"]), ("The answer", answer),
+                        ("The marks", marks)):  # fmt: skip
+        if text:
+            parts.append(f'<p>{title}:</p><pre style="{_PRE}">{escape(text)}</pre>')
+    told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
+    return told, "".join(parts) + "</details>"
 
 
 def _task(variant: Any, known: Any) -> dict[str, Any]:
@@ -156,11 +172,54 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def exercise(id: str, seed: int | str = 0, folder: Any = None) -> Card:
-    """The card of an exercise. Raises ExerciseError for one that there is not."""
+def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 0,
+             solution: bool = True) -> Card:
+    """The card of an exercise. Raises ExerciseError for one that there is not.
+
+    `hint_cost`: points that a hint costs, which the card says and grading takes; `solution`:
+    whether the card shows one.
+    """
     from mlc_lab.exercises import get
 
-    return Card(get(id, folder).variant(seed), folder)
+    return Card(get(id, folder).variant(seed), folder, hint_cost, solution)
 
 
-__all__ = ["Card", "exercise"]
+# ------------------------------------------------------------------------- cards that were graded
+
+
+def kept(variant: Any, answer: Any, result: Result, solution: bool = False
+         ) -> tuple[dict[str, Any], str]:
+    """A card with an answer and its marks, for `page_of`: values, and a form without scripts."""
+    task = _task(variant, None)
+    hints = [*variant.hints, as_text(variant.reference)] if solution else []
+    if variant.exercise.kind == "prediction":
+        value: Any = _filled_in(task["fields"], answer)
+    else:
+        value = answer if isinstance(answer, str) else "" if answer is None else as_text(answer)
+    values = {"task": task, "answer": {"value": value, "n": 0}, "asked": 0, "wanted": 0,
+              "marks": {**result.to_dict(), "n": 0}, "hints": hints, "wrap": False,
+              "rules": {"cost": 0, "solution": True}, **Card._alone}
+    told = _told(task, answer, result)[1]
+    if solution:
+        told += f'<p>A solution:</p><pre style="{_PRE}">{escape(hints[3])}</pre>'
+    return values, told
+
+
+def _filled_in(fields: list[dict[str, Any]], answer: Any) -> dict[str, Any]:
+    """The values of a prediction that its fields can show."""
+    if not isinstance(answer, dict):
+        answer = {fields[0]["name"]: answer}
+    kinds = {"number": (int, float), "choice": str, "several": list, "order": list}
+    found = {f["name"]: answer.get(f["name"]) for f in fields
+             if isinstance(answer.get(f["name"]), kinds[f["kind"]])}
+    return {name: [str(item) for item in value] if isinstance(value, list) else value
+            for name, value in found.items()}
+
+
+def page_of(cards: list[tuple[dict[str, Any], str]], title: str, head: str = "") -> str:
+    """Cards on one page without a kernel; `head` is HTML that stands above them."""
+    text = export.write(cards, title, ENTRY, STYLES)
+    return text.replace("</h1>", "</h1>" + head, 1)
+
+
+__all__ = ["Card", "exercise", "kept", "page_of"]

@@ -17,19 +17,22 @@ from .answers import Answer, AnswerError
 from .book import hand_in
 from .catalogue import catalogue, get
 from .exercise import Exercise, ExerciseError, Field, Variant, Wrong, row
-from .judge import Judge, check
+from .judge import Judge, check, points
 from .result import Result
 
 
-def exercise(id: str, seed: int | str = 0, folder: Any = None) -> Any:
+def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 0,
+             solution: bool = True) -> Any:
     """The card of an exercise in a notebook: what is asked, a place for the answer, its marks.
 
-    `card.check(sch)` checks a schedule of the notebook's. Raises ExerciseError for an exercise that
-    there is not, ImportError where widgets are not installed: `check` does without them.
+    `card.check(sch)` checks a schedule of the notebook's. `folder`: a teacher's exercises;
+    `hint_cost`: points that each hint costs; `solution`: whether the card shows one.
+    Raises ExerciseError for an exercise that there is not, ImportError where widgets are not
+    installed: `check` does without them.
     """
-    return above("view of an exercise").exercise(id, seed, folder)
+    return above("view of an exercise").exercise(id, seed, folder, hint_cost, solution)
 
 
 __all__ = ["Answer", "AnswerError", "Exercise", "ExerciseError", "Field", "Judge", "Result",
            "Variant", "Wrong", "catalogue", "check", "exercise",
-           "get", "hand_in", "row"]
+           "get", "hand_in", "points", "row"]

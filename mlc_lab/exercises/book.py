@@ -1,18 +1,20 @@
 """A student's answers: one JSON file, which is handed in, and from which marks are made again.
 
     {"format": "mlc-lab answers", "version": 1, "student": "ada",
-     "answers": {"03.2": {"seed": "ada", "answer": ..., "points": 4, "of": 5}, ...}}
+     "answers": {"03.2": {"seed": "ada", "answer": ..., "points": 4, "of": 5}, ...},
+     "hints": {"03.2": 2}}
 
 `points` is what was reached when the answer was checked last, for the map of exercises; grading
 makes it anew. The answer that is kept of an exercise is the one with the most points, of those the
-last. The file is written as a whole or not at all.
+last. `hints` says how many were shown before it was solved, 4 with the solution; a file without
+them has none. The file is written as a whole or not at all.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "mlc-lab answers", 1
 #: bytes of a file of answers, and answers in it
 MOST_BYTES, MOST_ANSWERS = 20 << 20, 1000
+#: hints of an exercise, and what stands for its solution
+HINTS, SOLUTION = 3, 4
 
 
 class BookError(DataError):
@@ -47,6 +51,8 @@ class Book:
 
     student: str = ""
     entries: dict[str, Entry] = field(default_factory=dict)
+    #: by exercise how many hints were shown before it was solved
+    hints: dict[str, int] = field(default_factory=dict)
 
     def add(self, result: Result, answer: Any) -> None:
         """Keep an answer (plain data), unless a better one to the same variant is kept."""
@@ -60,7 +66,8 @@ class Book:
     def as_json(self) -> str:
         """The text of the file."""
         return json.dumps({"format": FORMAT, "version": VERSION, "student": self.student,
-                           "answers": {id: vars(entry) for id, entry in self}},
+                           "answers": {id: vars(entry) for id, entry in self},
+                           **({"hints": self.hints} if self.hints else {})},
                           ensure_ascii=False, indent=1, sort_keys=True)
 
     def save(self, path: str | Path) -> None:
@@ -95,6 +102,11 @@ def read_book(text: str | bytes, name: str = "the file of answers") -> Book:
         book.entries[id] = Entry(entry["seed"], entry["answer"],
                                  points if isinstance(points, int) else 0,
                                  of if isinstance(of, int) else 0)
+    hints = data.get("hints", {})
+    if not isinstance(hints, dict) or len(hints) > MOST_ANSWERS or not all(
+            isinstance(n, int) and 0 <= n <= SOLUTION for n in hints.values()):
+        raise BookError(f"{name} is damaged: its hints are none")
+    book.hints = hints
     return book
 
 
@@ -114,10 +126,22 @@ def load(path: str | Path | None = None) -> Book:
 
 def keep(result: Result, answer: Any, path: str | Path | None = None) -> str:
     """Add an answer to a file; why that could not be, or ""."""
+    return _changed(lambda book: book.add(result, answer), path)
+
+
+def hinted(id: str, count: int, path: str | Path | None = None) -> str:
+    """Note that a student has seen hints of an exercise that is not solved; why not, or ""."""
+    def note(book: Book) -> None:
+        book.hints[id] = max(count, book.hints.get(id, 0))
+
+    return _changed(note, path)
+
+
+def _changed(change: Callable[[Book], None], path: str | Path | None) -> str:
     path = home() if path is None else Path(path)
     try:
         book = load(path)
-        book.add(result, answer)
+        change(book)
         book.save(path)
     except (OSError, DataError) as error:
         return f"the answer could not be kept in {path}: {error}"
@@ -130,7 +154,8 @@ def hand_in(path: str | Path = "answers.json", student: str = "",
     default to all. Says what is in it."""
     kept = load()
     wanted = sorted(kept.entries) if ids is None else list(ids)
-    book = Book(student, {id: kept.entries[id] for id in wanted if id in kept.entries})
+    book = Book(student, {id: kept.entries[id] for id in wanted if id in kept.entries},
+                {id: kept.hints[id] for id in wanted if id in kept.hints})
     book.save(path)
     lines = [f"{path} has {len(book.entries)} of {len(wanted)} answers"]
     for id in wanted:
@@ -140,4 +165,5 @@ def hand_in(path: str | Path = "answers.json", student: str = "",
     return "\n".join(lines)
 
 
-__all__ = ["Book", "BookError", "Entry", "hand_in", "home", "keep", "load", "read_book"]
+__all__ = ["HINTS", "SOLUTION", "Book", "BookError", "Entry", "hand_in", "hinted", "home",
+           "keep", "load", "read_book"]

@@ -1,14 +1,9 @@
-"""What `mlc-lab exercise` and `mlc-lab teach` do; `mlc_lab/cli.py` has their words.
+"""What `mlc-lab exercise` does; `mlc_lab/cli.py` has its words, `teach/command.py` what
+`mlc-lab teach` does.
 
     mlc-lab exercise                       all exercises, and what has been reached
     mlc-lab exercise 03.2                  what is asked, and the program that it starts from
     mlc-lab exercise 03.2 answer.py        check an answer ("-" reads it from standard input)
-    mlc-lab teach release ROSTER.json -o NOTEBOOKS --exercises 03.2,03.3
-                                           a notebook for each student, in a variant of its own
-    mlc-lab teach new-exercise ex_mine.py  a first exercise of one's own, which works
-    mlc-lab teach grade FOLDER -o MARKS    grade the files of answers in a folder
-    mlc-lab teach marks MARKS -o FILE.csv  the marks as a table
-    mlc-lab teach feedback MARKS -o PAGES  a page for each student
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from .judge import check
 NOT_SOLVED, MISTAKE = 1, 2
 
 
-def _told(act: Any) -> Any:
+def told(act: Any) -> Any:
     """A verb whose mistakes are told in a line."""
     def run(args: argparse.Namespace) -> int:
         try:
@@ -40,7 +35,7 @@ def _told(act: Any) -> Any:
     return run
 
 
-@_told
+@told
 def exercise(args: argparse.Namespace) -> int:
     """List exercises, show one, or check an answer."""
     if args.id is None:
@@ -108,76 +103,4 @@ def shown(variant: Variant) -> str:
     return "\n".join(lines)
 
 
-@_told
-def new_exercise(args: argparse.Namespace) -> int:
-    """Write a first exercise."""
-    from .teach import write_exercise
-
-    path = write_exercise(args.file, args.id)
-    print(f"{path}: try it with  mlc-lab exercise {args.id} --folder {path.parent}")
-    return 0
-
-
-@_told
-def release(args: argparse.Namespace) -> int:
-    """Write notebooks to hand out."""
-    from . import teach
-
-    roster = read_json(Path(args.roster).read_bytes(), args.roster)
-    words = [*roster, *roster.values()] if isinstance(roster, dict) else roster
-    if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
-        raise DataError(f"{args.roster} is no roster: "
-                        '["student", ...] or {"student": "seed", ...}')
-    ids = [i for i in args.exercises.split(",") if i] or [e.id for e in catalogue()]
-    written = teach.release(args.output, ids, roster)
-    print(f"{len(written)} notebooks in {args.output}")
-    return 0
-
-
-@_told
-def grade(args: argparse.Namespace) -> int:
-    """Grade a folder."""
-    from . import teach
-
-    ids = [i for i in args.exercises.split(",") if i] or [e.id for e in catalogue(args.own)]
-    seeds = None
-    if args.roster:
-        seeds = read_json(Path(args.roster).read_bytes(), args.roster)
-        if not isinstance(seeds, dict) or not all(isinstance(v, str) for v in seeds.values()):
-            raise DataError(f"{args.roster} is no roster: {{\"student\": \"seed\", ...}}")
-    handed = teach.collect(args.folder)
-    try:
-        graded = teach.grade(handed, args.output, ids, folder=args.own, seeds=seeds,
-                             jobs=args.jobs)
-    except KeyboardInterrupt:
-        print(f"stopped; what is in {args.output} stays, and the same command goes on")
-        return 130
-    for one in graded:
-        print(f"{one.student:<30} {one.points:>5} of {one.of}"
-              + (f"   {one.problem}" if one.problem else ""))
-    return 0
-
-
-@_told
-def marks(args: argparse.Namespace) -> int:
-    """Write the table of marks."""
-    from . import teach
-
-    teach.write_marks(teach.read_graded(args.marks), args.output)
-    print(args.output)
-    return 0
-
-
-@_told
-def feedback(args: argparse.Namespace) -> int:
-    """Write the pages for students."""
-    from . import teach
-
-    written = teach.write_feedback(teach.read_graded(args.marks), args.output, args.own,
-                                   args.solutions)
-    print(f"{len(written)} pages in {args.output}")
-    return 0
-
-
-__all__ = ["as_text", "exercise", "feedback", "from_text", "grade", "map_of", "marks",
-           "new_exercise", "release", "shown"]
+__all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "exercise", "from_text", "map_of", "shown", "told"]

@@ -97,4 +97,12 @@ def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None =
     return _judge.check(id, answer, seed, folder)
 
 
-__all__ = ["Judge", "check", "nothing", "unread"]
+def points(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> float:
+    """The points of an answer, after its marks are printed: what a graded cell of a notebook ends
+    with. See `check`."""
+    found = check(id, answer, seed, folder)
+    print(found)
+    return float(found.points)
+
+
+__all__ = ["Judge", "check", "nothing", "points", "unread"]

@@ -82,7 +82,7 @@ def test_another_students_variant_has_no_points(folder, tmp_path):
 
 def test_the_table_computes_nothing(graded):
     table = teach.write_marks(graded[1])
-    assert table.splitlines()[0] == "student,points,of,percent,01.1,01.2,problem"
+    assert table.splitlines()[0] == "student,points,of,percent,01.1,01.2,problem,note"
     assert "ada,9,9,100.0,4,5," in table and "\n'=cmd,0,9" in table
 
 
@@ -90,7 +90,7 @@ def test_pages_show_names_as_text(graded, tmp_path):
     pages = teach.write_feedback(teach.read_graded(graded[0]), tmp_path, solutions=True)
     text = "".join(p.read_text() for p in pages)
     assert "<script>" not in text and "&lt;script&gt;alert(1)" in text
-    assert "reached, 3 of 3" in text and "A solution" in text
+    assert "3 of 3" in text and "A solution:" in text and "9 of 9 points." in text
     assert all(p.parent == tmp_path for p in pages)
 
 

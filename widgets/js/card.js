@@ -390,8 +390,10 @@ export class Card {
     const texts = hints.map((text, at) =>
       h("div", { class: "help" }, h("b", {}, NAMES[at]), at < 3 ? paragraphs(text) : code(text)),
     );
-    const more = this.live && hints.length < 4;
-    const last = hints.length >= 3 || solved;
+    const { cost = 0, solution = true } = this.model.get("rules") ?? {};
+    const more = this.live && hints.length < (solution ? 4 : 3);
+    const last = solution && (hints.length >= 3 || solved);
+    const price = cost && !solved ? `, costs ${cost} point${cost > 1 ? "s" : ""}` : "";
     const button = h(
       "button",
       {
@@ -402,7 +404,11 @@ export class Card {
           this.model.save_changes();
         },
       },
-      last ? (solved ? "A solution" : "Give up: a solution") : `Hint ${hints.length + 1} of 3`,
+      last
+        ? solved
+          ? "A solution"
+          : `Give up: a solution${cost ? ", costs all points" : ""}`
+        : `Hint ${hints.length + 1} of 3${price}`,
     );
     this.helps.replaceChildren(...texts, ...(more ? [button] : []));
   }
@@ -413,7 +419,7 @@ export class Card {
  * @param {number} of
  */
 function pointsOf(points, of) {
-  return h("span", { class: "of" }, `${points} / ${of}`);
+  return h("span", { class: "of" }, of ? `${points} / ${of}` : points ? String(points) : "");
 }
 
 /** @param {Data.Host} host */

@@ -1,0 +1,135 @@
+"""The class: its students, the variant that each has, and who a file that was handed in is of.
+
+A roster is a file that a teacher has or writes:
+
+    class.txt    a name a line; the name is the seed of the student's variant
+    class.csv    a column "student", "name", "full name" or "email address", and "seed" if there is
+                 one; what Moodle and Canvas export of their participants is such a table
+    class.json   ["student", ...] or {"student": "seed", ...}
+
+Learning platforms say in the names of what they hand out who has handed it in:
+
+    Moodle       Ada Lovelace_123_assignsubmission_file_/answers.json, and the same without a folder
+    Canvas       lovelaceada_123_456_answers.json, lovelaceada_LATE_123_456_answers-1.json
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ...reading import DataError, read_json
+
+#: what the column of names may be called, the first that there is
+NAMES = ("student", "name", "full name", "email address", "email", "login id", "username")
+#: characters of a name, and students of a class
+MOST_NAME, MOST_STUDENTS = 200, 20_000
+
+
+def read_roster(path: str | Path) -> dict[str, str]:
+    """The seed of each student. Raises DataError for what is no roster, OSError for no file."""
+    path = Path(path)
+    data = path.read_bytes()
+    if path.suffix == ".json":
+        found = read_json(data, path.name)
+    else:
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise DataError(f"{path.name} is no roster: it is not text in UTF-8") from None
+        found = (_of_table(text, path.name) if path.suffix == ".csv" else
+                 [line.strip() for line in text.splitlines() if line.strip()])
+    words = [*found, *found.values()] if isinstance(found, dict) else found
+    if not isinstance(words, list) or not words or not all(isinstance(w, str) for w in words):
+        raise DataError(f'{path.name} is no roster: ["student", ...] or {{"student": "seed", ...}}')
+    if len(found) > MOST_STUDENTS or any(len(word) > MOST_NAME for word in words):
+        raise DataError(f"{path.name} is no roster: it has more than {MOST_STUDENTS:,} students, "
+                        f"or a name of more than {MOST_NAME} characters")
+    return found if isinstance(found, dict) else {name: name for name in found}
+
+
+def _of_table(text: str, name: str) -> dict[str, str]:
+    rows = list(csv.reader(io.StringIO(text), delimiter=_delimiter(text)))
+    head = [cell.strip().lower() for cell in rows[0]] if rows else []
+    column = next((head.index(word) for word in NAMES if word in head), None)
+    if column is None:
+        raise DataError(f"{name} is no roster: no column is called {', '.join(NAMES)}")
+    seed = head.index("seed") if "seed" in head else column
+    return {row[column].strip(): row[seed].strip() for row in rows[1:]
+            if len(row) > max(column, seed) and row[column].strip()
+            and "Points Possible" not in row[column]}
+
+
+def _delimiter(text: str) -> str:
+    first = text.partition("\n")[0]
+    return max(",;\t", key=first.count)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Who the name of a file says it is of: a name, the number that a platform knows them by."""
+
+    name: str
+    platform: str = ""  # "moodle", "canvas", or "" for a folder of a teacher's own
+    number: str = ""
+    late: bool = False
+
+
+_MOODLE = re.compile(r"(.+)_(\d+)_assignsubmission_(?:file|onlinetext)", re.DOTALL)
+_CANVAS = re.compile(r"([^_].*?)_(?:(LATE)_)?(\d+)_(\d+)_.", re.DOTALL)
+
+
+def place_of(name: str) -> Place:
+    """Who a file's name, with its folders, says it is of; archives in it end in a colon."""
+    for part in reversed(re.split(r"[/:]", name)):
+        found = _MOODLE.match(part)
+        if found:
+            return Place(found[1].strip(), "moodle", found[2])
+        found = _CANVAS.match(part)
+        if found:
+            return Place(found[1].strip(), "canvas", found[3], found[2] is not None)
+    path = PurePosixPath(name.rpartition(":")[2])
+    if len(path.parts) > 2:  # STUDENT/ASSIGNMENT/FILE, as nbgrader has it
+        return Place(path.parts[-3])
+    own = path.stem == "answers" or "_" in path.parent.name  # a folder for each student
+    first = path.parent.name if own and path.parent.name else path.stem
+    return Place(re.split(r"_\d", first)[0].strip("_ ") or first)
+
+
+def file_name(student: str) -> str:
+    """The name of a student's file: letters that every system takes, and what tells two apart."""
+    plain = re.sub(r"[^\w.-]+", "_", student, flags=re.ASCII).strip("._")[:60] or "student"
+    return f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}.json"
+
+
+class Matcher:
+    """Finds students of a roster by the names that platforms make of theirs."""
+
+    def __init__(self, roster: Iterable[str] | Mapping[str, str]) -> None:
+        self._known: dict[str, set[str]] = {}
+        for student in roster:
+            for form in _forms(student):
+                self._known.setdefault(form, set()).add(student)
+
+    def find(self, name: str) -> str:
+        """The one student whom a name can mean; "" for none, or for several."""
+        found = self._known.get(_letters(name), set())
+        return next(iter(found)) if len(found) == 1 else ""
+
+
+def _letters(text: str) -> str:
+    return "".join(c for c in text.casefold() if c.isalnum())
+
+
+def _forms(student: str) -> set[str]:
+    """A name as it is, and with its last words first, as Canvas writes it: "lovelaceada"."""
+    words = student.split()
+    return {_letters(" ".join(words[n:] + words[:n])) for n in range(max(1, len(words)))}
+
+
+__all__ = ["Matcher", "Place", "file_name", "place_of", "read_roster"]

@@ -1,0 +1,163 @@
+"""What was handed in is found, in what Moodle and Canvas hand out too, and who it is of."""
+
+import io
+import json
+import zipfile
+
+import pytest
+
+from mlc_lab.exercises import teach
+from mlc_lab.exercises.book import Book, Entry
+from mlc_lab.exercises.teach.notebooks import read_notebook
+from mlc_lab.exercises.teach.roster import place_of, read_roster
+from mlc_lab.reading import DataError
+
+
+def book(student="", seed="s", **more):
+    return Book(student, {"01.2": Entry(seed, "sch.reorder(i)")}, **more).as_json()
+
+
+def notebook(*cells, **about):
+    return json.dumps({"cells": [{"cell_type": "code", "source": cell} for cell in cells],
+                       "metadata": {"mlc_lab": about}, "nbformat": 4, "nbformat_minor": 5})
+
+
+def packed(**files):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("name, student, platform, number, late", [
+    ("Ada Lovelace_123_assignsubmission_file_/answers.json", "Ada Lovelace", "moodle", "123", 0),
+    ("Ada Lovelace_123_assignsubmission_file_answers.json", "Ada Lovelace", "moodle", "123", 0),
+    ("A/Ann_Lee_9_assignsubmission_file/x/answers.json", "Ann_Lee", "moodle", "9", 0),
+    ("d.zip:Participant_7_assignsubmission_file_/a.json", "Participant", "moodle", "7", 0),
+    ("lovelaceada_123_456_answers.json", "lovelaceada", "canvas", "123", 0),
+    ("submissions.zip:lovelaceada_LATE_123_456_answers-1.json", "lovelaceada", "canvas", "123", 1),
+    ("ada.json", "ada", "", "", 0), ("ada/answers.json", "ada", "", "", 0),
+    ("submitted/ada/loops/loops.ipynb", "ada", "", "", 0),
+    ("ada_17/answers.json", "ada", "", "", 0), ("_/__.json", "_", "", "", 0),
+])
+def test_names_of_platforms(name, student, platform, number, late):
+    place = place_of(name)
+    assert (place.name, place.platform, place.number, place.late) == (
+        student, platform, number, bool(late))
+
+
+@pytest.fixture
+def download(tmp_path):
+    """A download: the file that a student hands in may say what it likes."""
+    path = tmp_path / "download.zip"
+    path.write_bytes(packed(**{
+        "Ada Lovelace_11_assignsubmission_file_/answers.json": book("Ada Lovelace", "Ada Lovelace"),
+        "Mallory_12_assignsubmission_file_/answers.json": book("Ada Lovelace", "Ada Lovelace"),
+        "Bob_13_assignsubmission_file_/homework.zip": packed(**{
+            "x/answers.json": book("Bob", "Bob"), "__MACOSX/x/._answers.json": b"\0"}),
+        "Bob_14_assignsubmission_file_/answers.json": book("", "Bob"),
+        "Eve_15_assignsubmission_file_/deep.zip": packed(a=packed(b=b"1")).replace(b"a", b"a"),
+        "Eve_15_assignsubmission_file_/late.json": '{"format": "mlc-lab answers", "student": "'
+                                                   + "\\ud800" + '"}',
+        "Zoe_16_assignsubmission_file_/nb.ipynb": notebook(
+            'answer_01_2 = """sch.reorder(i)"""', "import os\nanswer_01_1 = os.getcwd()",
+            seed="Zoe"),
+    }))
+    return path
+
+
+def test_who_a_platform_says_it_is_counts(download):
+    found = {one.student: one for one in teach.collect(download)}
+    assert set(found) == {"Ada Lovelace", "Mallory", "Bob (13)", "Bob (14)", "Eve", "Zoe"}
+    assert "says that it is of 'Ada Lovelace'" in found["Mallory"].note
+    assert found["Bob (13)"].book.entries["01.2"].seed == "Bob"
+    assert found["Eve"].book is None and found["Eve"].problem
+    assert "answer_01_1 is computed" in found["Zoe"].note and "01.2" in found["Zoe"].book.entries
+    assert found["Ada Lovelace"].number == "11" and found["Ada Lovelace"].platform == "moodle"
+
+
+def test_what_was_collected_is_read_again(download, tmp_path):
+    handed = teach.collect(download)
+    teach.write_collected(handed, tmp_path / "out")
+    again = teach.collect(tmp_path / "out")
+    assert [one.student for one in again] == [one.student for one in handed]
+    assert [one.number for one in again] == [one.number for one in handed]
+    assert all((a.book is None) == (b.book is None) for a, b in zip(again, handed))
+    teach.write_collected(again, tmp_path / "out")  # the same folder is written again
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("mine")
+    with pytest.raises(DataError, match="has files already"):
+        teach.write_collected(handed, tmp_path / "mine")
+    (tmp_path / "out" / "collected.json").write_text('{"format": "mlc-lab collected"}')
+    with pytest.raises(DataError, match="damaged"):
+        teach.collect(tmp_path / "out")
+
+
+def test_a_roster_gives_its_own_names(tmp_path):
+    (tmp_path / "lovelaceada_3_4_answers.json").write_text(book())
+    (tmp_path / "leeann_5_6_answers.json").write_text(book())
+    found = teach.collect(tmp_path, {"Ada Lovelace": "1", "Ann Lee": "2", "Lee Ann": "3"})
+    assert [one.student for one in found] == ["Ada Lovelace", "leeann"]  # of two none is taken
+
+
+def test_two_files_that_claim_one_student_are_told(tmp_path):
+    (tmp_path / "a.json").write_text(book("ada"))
+    (tmp_path / "b.json").write_text(book("ada"))
+    (one,) = teach.collect(tmp_path)
+    assert one.source == "b.json" and "a.json says that it is of the same student" in one.note
+
+
+def test_what_is_hostile_in_a_zip_is_refused_and_the_rest_is_read(tmp_path):
+    path = tmp_path / "d.zip"
+    path.write_bytes(packed(**{
+        "Ada_1_assignsubmission_file_/answers.json": book(),
+        "../../Bo_2_assignsubmission_file_/answers.json": book("<b>"),
+        "Cy_3_assignsubmission_file_/answers.json": b"[" * 100_000,
+        "Di_4_assignsubmission_file_/answers.json": b"0" * (40 << 20),
+        "Ed_5_assignsubmission_file_/z.zip": packed(**{"z.zip": packed(**{"z.zip": b""})}),
+        "Fy_6_assignsubmission_file_/nb.ipynb": notebook("answer_01_1 = 1e999\n" + "(" * 3000),
+        "Gy_7_assignsubmission_file_/nb.ipynb": b'{"cells": 3}',
+    }))
+    found = {one.student: one for one in teach.collect(path)}
+    assert found["Ada"].book and found["Bo"].book and len(found) == 7
+    assert "levels" in found["Cy"].problem and "bytes; answers have" in found["Di"].problem
+    assert "not read" in found["Ed"].problem and "no answer in its cells" in found["Fy"].problem
+    assert "no notebook" in found["Gy"].problem
+    assert not (tmp_path.parent / "Bo_2_assignsubmission_file_").exists()
+    with pytest.raises(DataError, match="no zip archive"):
+        teach.collect(tmp_path / "nothing.zip")
+
+
+@pytest.mark.parametrize("cell, answer", [
+    ('answer_01_2 = "a"\nanswer_01_2 = "b"', "b"), ("%%time\nanswer_01_2 = {'x': [1, 2.5]}",
+                                                    {"x": [1, 2.5]}),
+    ("answer_01_2 = -3", -3), ("answer_01_2 = None", None), ("if 1:\n    answer_01_2 = 3", "no"),
+    ("answer_01_2 = 1e999", "no"), ("answer_01_2 = b'x'", "no"), ("answer_01_2: int = 3", "no"),
+    ("answer_01_2 = {'a': {1, 2}}", "no"), ("answer_01_2 = f'{x}'", "no"), ("answer_01_2 =", "no"),
+])
+def test_answers_in_cells_are_read_and_not_run(cell, answer):
+    if answer == "no":
+        try:
+            assert read_notebook(notebook(cell))[1]
+        except DataError:
+            pass
+    else:
+        assert read_notebook(notebook(cell))[0].entries["01.2"].answer == answer
+
+
+@pytest.mark.parametrize("name, text, found", [
+    ("a.txt", "Ada\n\n Bob \n", {"Ada": "Ada", "Bob": "Bob"}),
+    ("a.csv", "\ufeffFull name;Seed\nAda;1\nBob;2\n", {"Ada": "1", "Bob": "2"}),
+    ("a.csv", "Student,ID,SIS Login ID\n    Points Possible,,\nAda,4,x\n", {"Ada": "Ada"}),
+    ("a.json", '["Ada"]', {"Ada": "Ada"}), ("a.json", '{"Ada": "7"}', {"Ada": "7"}),
+    ("a.csv", "what\nAda\n", "no column"), ("a.json", "3", "no roster"), ("a.txt", "", "no roster"),
+    ("a.txt", "x" * 300, "200 characters"),
+])
+def test_rosters(tmp_path, name, text, found):
+    (tmp_path / name).write_text(text)
+    if isinstance(found, dict):
+        assert read_roster(tmp_path / name) == found
+    else:
+        with pytest.raises(DataError, match=found):
+            read_roster(tmp_path / name)
