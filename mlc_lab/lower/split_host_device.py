@@ -106,7 +106,8 @@ class _Host(Mutator):
                           key=lambda v: order.get(v, len(order)))
         taken = [*pointers, *(v for v in free if v.dtype != "handle")]
         arguments.extend(taken)
-        params: list[Var] = [v.with_name(v.name) for v in taken]  # each function has variables of its own
+        # each function has variables of its own
+        params: list[Var] = [v.with_name(v.name) for v in taken]
         for s in reversed(axes):
             extent, word = s.value, s.node.thread_tag
             if type(extent) is not IntImm:
