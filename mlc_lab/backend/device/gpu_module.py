@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ from ...runtime.ndarray import NDArray, from_dlpack
 from ...tir.function import PrimFunc
 from ..source import DIALECTS, KernelSource, module_text, sources
 from . import simulated
+from .host import HostFunction
+from .real import RealDriver
 
 if TYPE_CHECKING:
     from ...target.target import Target
@@ -26,11 +29,10 @@ if TYPE_CHECKING:
 class GPUModule(Module):
     """The host's functions of a program for a GPU. `imported_modules[0]` has the kernels."""
 
-    def __init__(self, functions: Mapping[str, Any], host: Module, kernels: Module, driver: Driver,
-                 entry: str | None) -> None:
-        own = {name: host._sources[name] for name in host._sources}
-        super().__init__(functions, "llvm", entry, own, None, [kernels])
-        self.device_type, self._host = driver.kind, host
+    def __init__(self, functions: Mapping[str, Any], sources: Mapping[str, Any], kernels: Module,
+                 driver: Driver, entry: str | None) -> None:
+        super().__init__(functions, "llvm", entry, sources, None, [kernels])
+        self.device_type = driver.kind
         if driver.simulated:
             self.clock = f"time of the simulation of {driver.kind} on this CPU, not of a GPU"
 
@@ -106,10 +108,18 @@ def build(mod: IRModule, target: Target) -> Module:
     kernels = sources(written, kind, blocks)
     entry = "main" if "main" in hosts or len(hosts) != 1 else None
     driver = driver_of(kind)
-    host = simulated.build(lowered, entry)
-    functions = {name: DeviceFunction(name, host[name], _params(func), driver)
-                 for name, func in hosts.items() if name in host.function_names}
-    return GPUModule(functions, host, _kernel_module(kernels, kind), driver, entry)
+    if isinstance(driver, RealDriver):
+        compiled = {name: driver.compile(kernel) for name, kernel in kernels.items()}
+        runs: dict[str, Any] = {name: HostFunction(name, func, written, kernels, compiled, driver)
+                                for name, func in hosts.items()}
+        own: Mapping[str, Any] = {"tir": lambda: lowered.script()}
+    else:
+        host = simulated.build(lowered, entry)
+        runs = {name: host[name] for name in hosts if name in host.function_names}
+        own = {fmt: functools.partial(host.get_source, fmt) for fmt in ("ll", "asm", "obj")}
+    functions = {name: DeviceFunction(name, run, _params(hosts[name]), driver)
+                 for name, run in runs.items()}
+    return GPUModule(functions, own, _kernel_module(kernels, kind), driver, entry)
 
 
 __all__ = ["DeviceFunction", "GPUModule", "build"]

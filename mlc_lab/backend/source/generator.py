@@ -141,7 +141,8 @@ class KernelGen(ExprGen):
                                              var not in self.written))
             elif var in inner:
                 name = self.define(var)
-                self.scalars.append(Scalar(var, name, self.type_of(var.dtype), var.dtype))
+                kind = self.d.memory_types.get(var.dtype) or self.type_of(var.dtype)
+                self.scalars.append(Scalar(var, name, kind, var.dtype))
         self.axes = [Axis(s.node.thread_tag, self.define(s.node.var), s.node.var.dtype)
                      for s in axes]
         sizes = {tag: as_int(extent) or 0 for tag, extent in self.extents.items()}
