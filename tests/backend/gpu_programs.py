@@ -1,6 +1,9 @@
 """Kernels for the tests of GPU sources and devices: a schedule each, and arrays for it."""
 
+import os
+
 import numpy as np
+import pytest
 from mlc_lab.ir import dtype as dt
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source
@@ -205,6 +208,58 @@ def main(A: T.Buffer((40,), "float32"), C: T.Buffer((40,), "float32")):
 """), "B", "C")
 
 
+def scalars():
+    """Numbers of three types as arguments, one of which is a loop's extent in each thread."""
+    return bound(from_source("""
+@T.prim_func
+def main(A: T.Buffer((60,), "float32"), B: T.Buffer((60,), "float32"), n: T.int32,
+         scale: T.float32, flip: T.bool):
+    for i in range(60):
+        with T.block("B"):
+            vi = T.axis.spatial(60, i)
+            B[vi] = T.float32(0)
+            for k in range(n):
+                B[vi] = B[vi] + A[T.Select(flip, 59 - vi, vi)] * scale + T.cast(k, "float32")
+"""), "B")
+
+
+def symbolic_kernels():
+    """Two kernels of symbolic sizes, with memory of the program between them."""
+    return bound(from_source("""
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    m, n = T.int32(), T.int32()
+    A = T.match_buffer(a, (m, n), "float32")
+    C = T.match_buffer(c, (n, m), "float32")
+    B = T.alloc_buffer((n, m), "float32")
+    for i, j in T.grid(n, m):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vj, vi] * T.float32(2)
+    for i, j in T.grid(n, m):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[n - 1 - vi, vj] + T.float32(1)
+"""), "B", "C")
+
+
+def vectors():
+    """Each thread loads and stores four numbers at once."""
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
+    for i in range(256):
+        with T.block("B"):
+            vi = T.axis.spatial(256, i)
+            B[vi] = T.max(A[vi], T.float32(0)) * T.float32(3) + A[vi]
+"""))
+    i0, i1, i2 = sch.split(sch.get_loops("B")[0], [None, 16, 4])
+    sch.bind(i0, "blockIdx.x")
+    sch.bind(i1, "threadIdx.x")
+    sch.vectorize(i2)
+    return sch.mod
+
+
 def padded():
     """A shifted picture, with a border."""
     return bound(from_source("""
@@ -224,7 +279,8 @@ PROGRAMS = {
     "tiled, whole numbers": lambda: tiled(dtype="int32", vector=2),
     "sum": rows_sum, "sum, uneven": lambda: rows_sum(5, 37, 6), "sum of groups": groups_sum,
     "argmax": argmax, "transpose": transposed, "symbolic": symbolic, "two kernels": two_kernels,
-    "padded": padded,
+    "padded": padded, "scalars": scalars, "symbolic kernels": symbolic_kernels,
+    "vectors": vectors,
     "functions": lambda: elementwise(
         "T.exp(A[vi]) + T.sigmoid(A[vi]) * T.tanh(A[vi]) - T.sqrt(T.abs(A[vi]))"
         " + T.floor(A[vi]) * T.erf(A[vi]) + T.log(T.abs(A[vi]) + T.float32(1))"),
@@ -239,6 +295,13 @@ PROGRAMS = {
 }
 
 
+def missing(kind, why):
+    """Skip a test for want of a device or compiler; fail where MLC_LAB_MUST_HAVE lists it."""
+    needed = os.environ.get("MLC_LAB_MUST_HAVE", "").split(",")
+    stop = pytest.fail if kind in needed else pytest.skip
+    stop(f"{why} (see docs/gpu.md)")
+
+
 def arguments(mod, seed=0):
     """Random arrays and numbers for the parameters of main; symbolic sizes are 53."""
     func = mod["main"]
@@ -247,7 +310,7 @@ def arguments(mod, seed=0):
     for param in func.params:
         buffer = func.buffer_map.get(param)
         if buffer is None:
-            out.append(1.5 if dt.is_float(param.dtype) else 3)
+            out.append(1.5 if dt.is_float(param.dtype) else 1 if param.dtype == "bool" else 3)
             continue
         shape = [53 if as_int(d) is None else as_int(d) for d in buffer.shape]
         kind = dt.numpy_dtype(buffer.dtype)

@@ -1,7 +1,5 @@
 """Kernels on real devices, where there are some: PoCL and lavapipe count."""
 
-import os
-
 import numpy as np
 import pytest
 
@@ -10,15 +8,14 @@ from mlc_lab.backend.interp import interpret
 from mlc_lab.runtime import driver
 from mlc_lab.runtime.driver import driver_of
 
-from .gpu_programs import PROGRAMS, arguments, elementwise, tiled
+from .gpu_programs import PROGRAMS, arguments, elementwise, missing, tiled
 
 
 @pytest.fixture(params=["opencl", "webgpu"])
 def dev(request):
     """A real device of each type."""
     if driver_of(request.param).simulated:
-        missing = f"no {request.param} device, or its package is not installed (see docs/gpu.md)"
-        (pytest.fail if os.environ.get("CI") else pytest.skip)(missing)
+        missing(request.param, f"no {request.param} device, or its package is not installed")
     return tvm.device(request.param, 0)
 
 
@@ -96,3 +93,16 @@ def test_the_simulated_device_can_be_asked_for(monkeypatch, dev):
         assert tvm.device(dev.type, 0).simulated
     finally:
         driver.driver_of.cache_clear()
+
+
+def test_a_module_of_several_functions(dev):
+    """Each of two functions launches its own kernel."""
+    parts = {"f": tiled(), "g": tiled(48, 16, 24)}
+    mod = tvm.IRModule({n: m["main"].with_attr("global_symbol", n) for n, m in parts.items()})
+    rt = tvm.build(mod, target=dev.type)
+    assert rt.imported_modules[0].function_names == ("f_kernel", "g_kernel")
+    for name, part in parts.items():
+        a, b, c = arguments(part)
+        there = on(dev, [a, b, c])
+        rt[name](*there)
+        np.testing.assert_allclose(there[2].numpy(), a @ b, rtol=2e-5, atol=2e-5)

@@ -1,5 +1,7 @@
 """Kernels as source: what stands in it, and what real compilers say of it."""
 
+import importlib
+
 import pytest
 
 import mlc_lab as tvm
@@ -11,7 +13,7 @@ from mlc_lab.lower.scalarize_vectors import ScalarizeVectors
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
 
-from .gpu_programs import PROGRAMS, elementwise, tiled
+from .gpu_programs import PROGRAMS, elementwise, missing, tiled
 
 
 def source(mod, target):
@@ -93,11 +95,11 @@ def main(float: T.Buffer((8,), "float32"), kernel: T.Buffer((8,), "float32")):
 
 def nvrtc():
     """NVIDIA's compiler at run time, of the extra "cuda"; no GPU is needed."""
-    lib = pytest.importorskip("cuda.bindings.nvrtc", exc_type=ImportError)
     try:
+        lib = importlib.import_module("cuda.bindings.nvrtc")
         lib.nvrtcVersion()
-    except RuntimeError as error:
-        pytest.skip(f"the library of NVRTC is not there: {error}")
+    except (ImportError, RuntimeError) as error:
+        missing("cuda", f"NVRTC is not there: {error}")
     return lib
 
 
