@@ -56,6 +56,8 @@ _NAMES: dict[str, str] = {
     "error": "mlc_lab.compat.namespaces:error",
     "Device": "mlc_lab.runtime:Device", "cpu": "mlc_lab.runtime:cpu",
     "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
+    "metal": "mlc_lab.runtime:metal", "opencl": "mlc_lab.runtime:opencl",
+    "webgpu": "mlc_lab.runtime:webgpu",
     "device": "mlc_lab.runtime:device",
     "register_func": "mlc_lab.runtime:register_func",
     "register_global_func": "mlc_lab.runtime:register_func",

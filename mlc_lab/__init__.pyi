@@ -32,8 +32,10 @@ from mlc_lab.schedule.open_number import live as live
 from mlc_lab.compat import load_ipython_extension as load_ipython_extension
 from mlc_lab.lower.pipeline import lower as lower
 from mlc_lab import meta_schedule as meta_schedule
+from mlc_lab.runtime.device import metal as metal
 nd: _Any
 from mlc_lab import observe as observe
+from mlc_lab.runtime.device import opencl as opencl
 from mlc_lab.runtime.registry import register_func as register_func
 from mlc_lab.runtime.registry import register_func as _register_global_func
 register_global_func = _register_global_func
@@ -52,6 +54,7 @@ from mlc_lab import topi as topi
 from mlc_lab.ir import transform as transform
 from mlc_lab.observe.typed import type_live as type_live
 from mlc_lab.compat import unload_ipython_extension as unload_ipython_extension
+from mlc_lab.runtime.device import webgpu as webgpu
 from mlc_lab.observe.workbench import open_workbench as _workbench
 workbench = _workbench
 __version__: str

@@ -120,14 +120,19 @@ def _build_llvm(mod: IRModule, target: Target) -> Module:
     return llvm.build(lower(mod, target=target), where, entry)
 
 
+def _build_gpu(mod: IRModule, target: Target) -> Module:
+    from .backend.device import gpu_module
+
+    return gpu_module.build(mod, target)
+
+
 def _build_nvptx(mod: IRModule, target: Target) -> Module:
     from .lower.pipeline import has_thread_axes
 
     if has_thread_axes(mod):
         raise ValueError(
             'the target "nvptx" shows the PTX of functions that run in one thread; this program '
-            f"binds loops to thread axes, and kernels of many threads are not built here. "
-            f"{_GPU_HELP}"
+            f'binds loops to thread axes: build it for "cuda". {_GPU_HELP}'
         )
     options = {"kind": "llvm", "mtriple": "nvptx64-nvidia-cuda"}
     if target.attrs.get("mcpu"):
@@ -138,6 +143,8 @@ def _build_nvptx(mod: IRModule, target: Target) -> Module:
 #: what the builders make, for the text of a refusal
 _MADE_FOR = {
     "llvm": "(this machine, and others by -mtriple)",
+    "cuda": "(a GPU, or the simulated device)", "opencl": "(the same)", "metal": "(the same)",
+    "webgpu": "(the same)",
     "nvptx": "(PTX to be read, of functions without thread axes)",
 }
 _GPU_HELP = ("A GPU program can be looked at with lower(program).show() and run with "
@@ -145,4 +152,5 @@ _GPU_HELP = ("A GPU program can be looked at with lower(program).show() and run 
 
 #: the builder of each target kind, `build(mod, target) -> Module`; other backends add theirs, with
 #: a row in `mlc_lab.target.KINDS`
-BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx}
+BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx, "cuda": _build_gpu, "opencl": _build_gpu,
+            "metal": _build_gpu, "webgpu": _build_gpu}

@@ -34,6 +34,8 @@ ROWS: dict[str, str] = {
     "view of passes": "mlc_lab_widgets.passes",
     "view of a graph": "mlc_lab_widgets.graph",
     "view of a search": "mlc_lab_widgets.board",
+    # devices
+    "driver of a real device": "mlc_lab.backend.device:real_driver",
     # languages
     "call of a function": "mlc_lab.relax.expr:call_global",
     "language of Relax": "mlc_lab.relax.script.names",

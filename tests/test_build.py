@@ -194,7 +194,9 @@ def test_what_cannot_be_built_is_explained(mm_relu):
         build(sch.mod)
     with pytest.raises(ValueError, match="binds loops to thread axes.*lower.*interpret"):
         build(sch.mod, target="nvptx")
-    with pytest.raises(ValueError, match=r"'cuda'.*\"nvptx\" \(PTX to be read.*interpret"):
+    with pytest.raises(ValueError, match=r"'rocm'.*\"nvptx\" \(PTX to be read.*interpret"):
+        build(sch.mod, target="rocm")
+    with pytest.raises(ValueError, match=r"Y is written outside of a kernel(?s:.*)sch.bind"):
         build(sch.mod, target="cuda")
 
 

@@ -29,6 +29,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.module import IRModule
 from ..ir.recursion import USUAL_DEPTH, depth, grows_stack, with_large_stack
+from ..lower.split_host_device import is_kernel
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IterVar, Op, StringImm, Var
@@ -83,7 +84,8 @@ def _pick(target: Any, func_name: str | None) -> tuple[IRModule | None, PrimFunc
         raise TypeError(f"interpret takes a PrimFunc or an IRModule, got {type(target).__name__}")
     funcs = {v.name_hint: f for v, f in target.functions_items() if isinstance(f, PrimFunc)}
     if func_name is None:
-        func_name = "main" if "main" in funcs or len(funcs) != 1 else next(iter(funcs))
+        own = [n for n, f in funcs.items() if not is_kernel(f)] if len(funcs) > 1 else [*funcs]
+        func_name = "main" if "main" in funcs or len(own) != 1 else own[0]
     if func_name not in funcs:
         raise ValueError(f"the module has no PrimFunc {func_name!r}; it has: "
                          f"{', '.join(map(repr, funcs)) or 'none'}; choose with func_name=")

@@ -16,6 +16,8 @@ TABLE: dict[str, dict[str, str]] = {
         "NDArray": "mlc_lab.runtime:NDArray", "array": "mlc_lab.runtime:array",
         "empty": "mlc_lab.runtime:empty", "cpu": "mlc_lab.runtime:cpu",
         "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
+        "metal": "mlc_lab.runtime:metal", "opencl": "mlc_lab.runtime:opencl",
+        "webgpu": "mlc_lab.runtime:webgpu",
         "device": "mlc_lab.runtime:device", "from_dlpack": "mlc_lab.runtime.ndarray:from_dlpack",
     },
     "instrument": {

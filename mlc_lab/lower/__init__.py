@@ -7,6 +7,7 @@ from .common import LowerError
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
+from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
@@ -14,24 +15,28 @@ from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
+from .lower_thread_allreduce import LowerThreadAllreduce
 from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
+from .split_host_device import SplitHostDevice
 from .split_vector import SplitVector
 from .storage_rewrite import StorageRewrite
 from .sum_lanes import SumLanes
 from .thread_sync import ThreadSync
+from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
 __all__ = [
-    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "LimitUnroll",
-    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
-    "LowerMatchBuffer", "LowerOpaqueBlock", "PlaceAllocations",
-    "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify", "SplitVector",
-    "StorageRewrite", "SumLanes", "ThreadSync", "UnrollLoop", "VectorizeLoop", "VerifyKernels",
-    "default_passes", "lower", "stage_names", "stages",
+    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "InjectVirtualThread",
+    "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock",
+    "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce",
+    "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify",
+    "SplitHostDevice", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync",
+    "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes",
+    "lower", "stage_names", "stages",
 ]

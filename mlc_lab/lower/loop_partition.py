@@ -38,7 +38,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order, substitute, uses_var
 from ..tir.op import as_int, const
 from ..tir.stmt import (
-    AttrStmt, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
+    AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import function_pass
 from .implied import DropImplied
@@ -194,6 +194,7 @@ class _Partition(Mutator):
         self.outer: list[tuple[Var, Any]] = []
         self.known: list[PrimExpr] = []
         self.budget = _GROWTH
+        self.lanes: list[Var] = []
         #: how many of the conditions around are still checked here
         self.edges = 0
 
@@ -219,6 +220,8 @@ class _Partition(Mutator):
         if isinstance(node.node, IterVar):
             var = node.node.var
             self.outer.append((var, Range.from_min_extent(const(0, var.dtype), node.value)))
+            if node.node.thread_tag.startswith("threadIdx"):
+                self.lanes.append(var)
             new = self.default(node)
             self.outer.pop()
             return new
@@ -307,6 +310,12 @@ class _Partition(Mutator):
         worst = eval_set(excess, inner, analyzer)
         return (0, worst) if worst.has_upper_bound() and found.loops else None
 
+    def _differs_by_thread(self, condition: PrimExpr, body: Stmt) -> bool:
+        """Whether threads that meet at barriers, for shared memory, would run different pieces."""
+        return any(uses_var(condition, lane) for lane in self.lanes) and any(
+            isinstance(item, (BufferLoad, BufferStore)) and item.buffer.scope().startswith("shared")
+            for item in pre_order(body))
+
     def _try(self, node: For, found: _Condition, conditions: list[_Condition],
              analyzer: Analyzer) -> Stmt | None:
         """The loop in pieces for one condition, and for all that change where it does (those of an
@@ -314,7 +323,7 @@ class _Partition(Mutator):
         if self.budget <= 0 or self.edges >= _EDGES or leaves_loop(node.body, ("tir.break_loop",)):
             return None
         own = self._excess(node, found, analyzer)
-        if own is None:
+        if own is None or self._differs_by_thread(found.expr, node.body):
             return None
         factor, rest = own
         top = analyzer.simplify(rest.max_value)

@@ -13,9 +13,13 @@
 What comes out is what is compiled: the code generator (`backend/llvm.py`) translates it, statement
 by statement.
 
-For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and ThreadSync follows LowerIntrin
-in place of the last four, which are for LLVM (before it there are no barriers between threads that
-exchange values).
+For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and LowerIntrin is followed by, in
+place of the last four, which are for LLVM:
+
+    InjectVirtualThread, UnifyThreadBinding, ThreadSync (before it there are no barriers between
+    threads that exchange values), LowerThreadAllreduce, SplitHostDevice
+
+The last one makes functions of the kernels, which the host's function calls.
 
 `lower(mod)` runs all; `lower(mod, until="FlattenBuffer")` stops after a stage; `stages(mod)` keeps
 the module after every stage, to be looked at.
@@ -33,6 +37,7 @@ from ..tir.stmt import For, ForKind
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
+from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
@@ -40,14 +45,17 @@ from .lower_init_block import LowerInitBlock
 from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
+from .lower_thread_allreduce import LowerThreadAllreduce
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
 from .simplify import Simplify
+from .split_host_device import SplitHostDevice
 from .split_vector import SplitVector
 from .storage_rewrite import StorageRewrite
 from .sum_lanes import SumLanes
 from .thread_sync import ThreadSync
+from .unify_thread_binding import UnifyThreadBinding
 from .unroll_loop import UnrollLoop
 from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
@@ -79,8 +87,8 @@ def has_thread_axes(mod: IRModule) -> bool:
 def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bool | None = None
                    ) -> list[Pass]:
     """The passes for a target, in order. `simple_mode` keeps loops as they were written: no
-    partition, vectors, unrolling or reuse of memory, and nothing for LLVM. `gpu` admits thread axes
-    (by default where the target has them)."""
+    partition, vectors, unrolling or reuse of memory, nothing for LLVM, and kernels where they are.
+    `gpu` admits thread axes (by default where the target has them)."""
     gpu = is_gpu(target) if gpu is None else gpu
     passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
     passes += [
@@ -93,8 +101,11 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
                    Simplify(), LowerIntrin(target)]
         if not gpu:
             passes += [SumLanes(), LimitUnroll(), SplitVector(), PlaceAllocations()]
-    if gpu:
+    if gpu and simple_mode:
         passes.append(ThreadSync())
+    elif gpu:
+        passes += [InjectVirtualThread(), UnifyThreadBinding(), ThreadSync(),
+                   LowerThreadAllreduce(), SplitHostDevice()]
     return passes
 
 

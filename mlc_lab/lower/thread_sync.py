@@ -13,8 +13,13 @@ After::
 
 A barrier goes before a statement that reads what was written, or writes what was read or written,
 since the last barrier. The body of a loop is analysed twice: its second iteration follows its
-first. All threads must reach a barrier, so one that is needed inside of a branch or of a loop that
-threads take differently is put in front of it.
+first. What its first iteration does before its first barrier is compared with what came before the
+loop: a barrier that only this needs stands in front of the loop, where it is reached once. All
+threads must reach a barrier, so one that is needed inside of a branch or of a loop that threads
+take differently is put in front of it.
+
+Iterations of a loop that store to places that are provably different, as when threads fetch a tile
+together, need no barrier between them.
 
 Threads exchange values through memory that they share: shared memory, and global memory that a
 kernel writes, unless it is allocated inside of the kernel (each thread has its own then), or each
@@ -23,14 +28,16 @@ thread accesses one element of its own only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
+from ..arith import normalize_to_iter_sum
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
-from ..tir.expr import BufferLoad, Call, IterVar, PrimExpr, StringImm, Var
+from ..tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, Range, StringImm, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, Visitor, pre_order, substitute, uses_var
+from ..tir.functor import Mutator, Visitor, all_statements, pre_order, substitute, uses_var
+from ..tir.op import as_int
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq,
 )
@@ -122,6 +129,7 @@ class _Sync:
     def __init__(self, exchanged: set[Var]) -> None:
         self.exchanged = exchanged
         self.threads: set[Var] = set()
+        self.extents: dict[Var, Range] = {}  # of the axes of threads
         self.touched: dict[Stmt, tuple[set[Var], set[Var]]] = {}
 
     def accesses(self, s: Stmt) -> tuple[set[Var], set[Var]]:
@@ -150,6 +158,7 @@ class _Sync:
         if type(s) is AttrStmt and isinstance(s.node, IterVar):
             if s.node.thread_tag.startswith("threadIdx"):
                 self.threads.add(s.node.var)
+                self.extents[s.node.var] = Range.from_min_extent(0, s.value)
             return s.replace(body=self.visit(s.body, state))
         if type(s) is For and not self._differs(s.min) and not self._differs(s.extent):
             return self._loop(s, state)
@@ -162,8 +171,7 @@ class _Sync:
         return s if body is inner else s.replace(body=body)
 
     def _leaf(self, s: Stmt, state: _State) -> Stmt:
-        if type(s) is Evaluate and getattr(getattr(s.value, "op", None), "name", "") == (
-                "tir.tvm_storage_sync"):
+        if _is_barrier(s):
             state.reads.clear()
             state.writes.clear()
             return s
@@ -178,11 +186,64 @@ class _Sync:
     def _loop(self, s: For, state: _State) -> Stmt:
         if not any(self.accesses(s.body)):
             return s
-        first = state.copy()
-        self.visit(s.body, first)
-        state.add(first.reads, first.writes)  # of the previous iteration
-        body = self.visit(s.body, state)
-        return s if body is s.body else s.replace(body=body)
+        apart = {memory for memory in self.accesses(s.body)[1] if self._written_apart(s, memory)}
+        inner = _State()
+        self.visit(s.body, inner)
+        inner.writes -= apart
+        body = self.visit(s.body, inner)  # after the previous iteration
+        inner.writes |= apart
+        reads, writes, stops = self._head(body)
+        waits = state.clashes(reads, writes)
+        if waits or (stops and (as_int(s.extent) or 0) > 0):
+            state.reads.clear()
+            state.writes.clear()
+        state.add(inner.reads, inner.writes)
+        new = s if body is s.body else s.replace(body=body)
+        return seq(barrier(), new) if waits else new
+
+    def _head(self, s: Stmt) -> tuple[Set[Var], Set[Var], bool]:
+        """What a statement reads and writes before its first barrier, and whether it surely has
+        one."""
+        if _is_barrier(s):
+            return set(), set(), True
+        if type(s) is SeqStmt:
+            reads: set[Var] = set()
+            writes: set[Var] = set()
+            for item in s.seq:
+                more, stores, stops = self._head(item)
+                reads |= more
+                writes |= stores
+                if stops:
+                    return reads, writes, True
+            return reads, writes, False
+        if not any(map(_is_barrier, all_statements(s))):
+            return (*self.accesses(s), False)
+        if type(s) is IfThenElse:
+            heads = [self._head(case) for case in (s.then_case, s.else_case) if case is not None]
+            return (set().union(*(h[0] for h in heads)), set().union(*(h[1] for h in heads)),
+                    len(heads) == 2 and all(h[2] for h in heads))
+        inner: Any = s
+        reads, writes, stops = self._head(inner.body)
+        runs = type(s) is not While and (type(s) is not For or (as_int(s.extent) or 0) > 0)
+        return reads, writes, stops and runs
+
+    def _written_apart(self, loop: For, memory: Var) -> bool:
+        """Whether the iterations of a loop, in all threads, store to different places of memory
+        that they do not read."""
+        if memory in self.accesses(loop.body)[0]:
+            return False
+        stores = [x for x in pre_order(loop) if type(x) is BufferStore and x.buffer.data is memory]
+        if len(stores) != 1 or len(stores[0].indices) != 1:
+            return False
+        ranges = {x.loop_var: Range.from_min_extent(x.min, x.extent)
+                  for x in pre_order(loop) if type(x) is For}
+        ranges.update(self.extents)
+        (index,) = stores[0].indices
+        if type(index) is Ramp:
+            lane = Var("lane", index.base.dtype)
+            ranges[lane] = Range.from_min_extent(0, index.lanes)
+            index = index.base + lane * index.stride
+        return "x" not in index.dtype and is_injective(index, ranges)
 
     def _branch(self, s: IfThenElse, state: _State) -> Stmt:
         other = state.copy()
@@ -196,6 +257,47 @@ class _Sync:
     def _differs(self, e: PrimExpr) -> bool:
         """Whether threads may see different values of an expression."""
         return uses_var(e, self.threads) or any(type(item) is BufferLoad for item in pre_order(e))
+
+
+def _is_barrier(s: Stmt) -> bool:
+    return type(s) is Evaluate and (
+        getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
+
+
+def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
+    """Whether different values of variables surely give different values of an index.
+
+    The index is written as a sum of splits of the variables (`arith/iter_map.py`). By rising scale,
+    each term must be greater than all below it together, and the splits of each variable must
+    determine it.
+    """
+    total = normalize_to_iter_sum(index, ranges)
+    if isinstance(total.base, PrimExpr) and uses_var(total.base, set(ranges)):
+        return False  # a part that is not affine
+    parts: dict[int, list[tuple[int, int]]] = {}
+    extents: dict[int, int] = {}
+    seen: set[Any] = set()
+    below = 0
+    for split in sorted(total.args, key=lambda a: a.scale if isinstance(a.scale, int) else 0):
+        numbers = (split.scale, split.extent, split.lower_factor, split.source.extent)
+        if not all(isinstance(n, int) for n in numbers) or not isinstance(split.source.source, Var):
+            return False
+        if split.scale <= below:
+            return False
+        below += split.scale * (split.extent - 1)
+        key = id(split.source.source)
+        seen.add(split.source.source)
+        parts.setdefault(key, []).append((split.lower_factor, split.extent))
+        extents[key] = split.source.extent
+    for key, found in parts.items():
+        at = 1
+        for lower, extent in sorted(found):
+            if lower != at:
+                return False
+            at *= extent
+        if at < extents[key]:
+            return False
+    return all(v in seen or as_int(r.extent) == 1 for v, r in ranges.items())
 
 
 def _is_shared(var: Var) -> bool:

@@ -6,7 +6,7 @@ compiler's IR. ``jit`` turns LLVM IR text into object code, ``linking`` into run
 
 from . import quick_ffi  # noqa: F401  (before anything imports tvm_ffi)
 from tvm_ffi import Shape as ShapeTuple  # isort: skip
-from .device import Device, cpu, cuda, device
+from .device import Device, cpu, cuda, device, metal, opencl, webgpu
 from .module import Module, load_module
 from .ndarray import NDArray, array, empty
 from .registry import (
@@ -35,6 +35,9 @@ __all__ = [
     "get_global_func",
     "list_global_func_names",
     "load_module",
+    "metal",
+    "opencl",
     "register_func",
     "remove_global_func",
+    "webgpu",
 ]

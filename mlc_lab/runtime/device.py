@@ -1,7 +1,8 @@
 """Devices: where a tensor lives and where a kernel runs.
 
-Only the CPU executes kernels here; the other kinds exist so that programs which name them parse,
-print and compile for show.
+The CPU, and GPUs: `cuda(0)`, `opencl(0)`, `webgpu(0)` and `metal(0)` are there on every machine,
+simulated where there is no real one (`driver.py`). Other types exist so that programs which name
+them parse and print.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from collections.abc import Mapping
 from tvm_ffi import Device as _FFIDevice
 from tvm_ffi import core as _core
 
-__all__ = ["Device", "cpu", "cuda", "device"]
+from .driver import driver_of, has_driver
+
+__all__ = ["Device", "cpu", "cuda", "device", "metal", "opencl", "webgpu"]
 
 # Target kinds that are another spelling of a device type.
 _ALIASES = {
@@ -45,10 +48,22 @@ class Device(_FFIDevice):
     @property
     def exist(self) -> bool:
         """Whether kernels can be run on this device by this library."""
-        return self.type == "cpu" and self.index == 0
+        return (self.type == "cpu" and self.index == 0) or has_driver(self.type, self.index)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether kernels for this device run as code for the CPU, as there is no real one."""
+        return has_driver(self.type, self.index) and driver_of(self.type).simulated
+
+    @property
+    def device_name(self) -> str:
+        """What the device calls itself."""
+        return driver_of(self.type).name if has_driver(self.type, self.index) else self.type
 
     def sync(self, stream: object = None) -> None:
         """Wait for outstanding work; kernels on the CPU have finished when their call returns."""
+        if has_driver(self.type, self.index):
+            driver_of(self.type).sync()
 
     def __repr__(self) -> str:
         return f"{self.type}({self.index})"
@@ -85,5 +100,20 @@ def cpu(dev_id: int = 0) -> Device:
 
 
 def cuda(dev_id: int = 0) -> Device:
-    """The CUDA device with index ``dev_id`` (kernels for it can be compiled and shown, not run)."""
+    """The CUDA device with index ``dev_id``."""
     return Device("cuda", dev_id)
+
+
+def opencl(dev_id: int = 0) -> Device:
+    """The OpenCL device with index ``dev_id``."""
+    return Device("opencl", dev_id)
+
+
+def metal(dev_id: int = 0) -> Device:
+    """The Metal device with index ``dev_id``."""
+    return Device("metal", dev_id)
+
+
+def webgpu(dev_id: int = 0) -> Device:
+    """The WebGPU device with index ``dev_id``."""
+    return Device("webgpu", dev_id)

@@ -27,6 +27,10 @@ class Module:
     """
 
     entry_name = "main"
+    #: the type of device that the functions run on
+    device_type = "cpu"
+    #: whose time is measured, see `timing.BenchmarkResult`
+    clock = ""
 
     def __init__(
         self,
@@ -152,7 +156,8 @@ class Module:
 
         Raises ValueError for a format this module does not have.
         """
-        fmt = {"": "ll", "s": "asm", "o": "obj", "llvm": "ll"}.get(fmt, fmt)
+        first = "ll" if "ll" in self._sources or not self._sources else next(iter(self._sources))
+        fmt = {"": first, "s": "asm", "o": "obj", "llvm": "ll"}.get(fmt, fmt)
         if fmt not in self._sources:
             have = ", ".join(map(repr, self._sources)) or "none"
             raise ValueError(f"this module has no source in the form {fmt!r}; it has: {have}")
@@ -194,8 +199,9 @@ class Module:
         -------
         A callable giving a :class:`~mlc_lab.runtime.timing.BenchmarkResult`, in seconds.
         """
-        if dev is not None and device(dev).type != "cpu":
-            raise ValueError(f"kernels run on the CPU here, not on {device(dev)!r}")
+        if dev is not None and device(dev).type != self.device_type:
+            raise ValueError(f"this module's kernels run on the {self.device_type.upper()} here, "
+                             f"not on {device(dev)!r}: build them for that target")
         preproc = registry.get_global_func(f_preproc) if isinstance(f_preproc, str) and f_preproc \
             else f_preproc or None
         options = {
@@ -208,7 +214,7 @@ class Module:
             "cache_flush_bytes": cache_flush_bytes,
             "f_preproc": preproc,
         }
-        return timing.TimeEvaluator(self[func_name], func_name, options)
+        return timing.TimeEvaluator(self[func_name], func_name, options, self.clock)
 
     # -- saving -----------------------------------------------------------------------------------
 

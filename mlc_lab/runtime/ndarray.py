@@ -17,6 +17,7 @@ from tvm_ffi import dtype as _ffi_dtype
 from tvm_ffi import from_dlpack as _ffi_from_dlpack
 
 from .device import Device, cpu, cuda, device
+from .driver import Driver, driver_of, has_driver
 from .torch_bits import guard, refuse_lazy_views
 
 __all__ = ["NDArray", "array", "cpu", "cuda", "device", "empty", "from_dlpack"]
@@ -100,11 +101,13 @@ class NDArray(Tensor):
 
     def _view(self) -> np.ndarray:
         """A numpy array over the same memory; bfloat16 appears as uint16 without ml_dtypes."""
-        if self.__dlpack_device__()[0] != 1:
-            raise ValueError(
-                f"this tensor lives on {self.device!r}, and only memory of the CPU can be read "
-                "here; copy it to the CPU with the library that made it"
-            )
+        if self.device.type != "cpu":
+            driver = self._driver()
+            if driver is None or not driver.host_memory:
+                raise ValueError(
+                    f"this tensor lives on {self.device!r}, and only memory of the CPU can be read "
+                    "here; copy it to the CPU with .numpy(), or with the library that made it"
+                )
         if not self.__chandle__():
             return self._borrowed_view()
         if self.dtype == "bfloat16":
@@ -141,10 +144,30 @@ class NDArray(Tensor):
         return view if bfloat16 is None else view.view(bfloat16)
 
     def __dlpack__(self, **options: Any) -> Any:
-        """A DLPack capsule over the same memory."""
-        if self.__chandle__():
+        """A DLPack capsule over the same memory; that of a simulated device is the host's."""
+        if not self.__chandle__():
+            return self._borrowed_view().__dlpack__(**options)
+        if self.device.type == "cpu" or not self._in_host_memory():
             return super().__dlpack__(**options)
-        return self._borrowed_view().__dlpack__(**options)
+        dl = _dl_tensor(self)
+        was, dl.device_type = dl.device_type, 1
+        try:
+            return super().__dlpack__(**options)
+        finally:
+            dl.device_type = was
+
+    def __dlpack_device__(self) -> Any:
+        """Where DLPack finds the memory: (1, 0) is the host's."""
+        return (1, 0) if self._in_host_memory() else super().__dlpack_device__()
+
+    def _in_host_memory(self) -> bool:
+        driver = self._driver()
+        return driver is not None and driver.host_memory
+
+    def _driver(self) -> Driver | None:
+        """What drives the tensor's device; None for the CPU and for devices of other libraries."""
+        dev = self.device
+        return driver_of(dev.type) if has_driver(dev.type, dev.index) else None
 
     def numpy(self) -> np.ndarray:
         """A copy of the tensor as a numpy array.
@@ -152,15 +175,25 @@ class NDArray(Tensor):
         A bfloat16 tensor gives ml_dtypes' bfloat16 where that package is installed, and its values
         widened to float32 where not.
         """
-        view = self._view()
+        view = self._values()
         if self.dtype == "bfloat16" and view.dtype == np.uint16:
             return _bits_to_float32(view)
         return view.copy()
 
+    def _values(self) -> np.ndarray:
+        """The numbers of the tensor: its memory where the host can read it, else a copy."""
+        driver = self._driver()
+        if driver is None or driver.host_memory:
+            return self._view()
+        out = _aligned(self.shape, np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype))
+        if out.nbytes:
+            driver.read(self.data_ptr(), out)
+        return out
+
     asnumpy = numpy
 
     def __array__(self, dtype: str | None = None, copy: bool | None = None) -> np.ndarray:
-        view = self._view()
+        view = self._values()
         if self.dtype == "bfloat16" and view.dtype == np.uint16:
             view = _bits_to_float32(view)
         if dtype is not None and np.dtype(dtype) != view.dtype:
@@ -171,16 +204,21 @@ class NDArray(Tensor):
 
     def copyfrom(self, source: object) -> NDArray:
         """Copy ``source`` (an array or a tensor of the same shape) into this tensor; return it."""
-        values = source._view() if isinstance(source, NDArray) else np.asarray(source)
+        values = source._values() if isinstance(source, NDArray) else np.asarray(source)
         if tuple(values.shape) != self.shape:
             raise ValueError(
                 f"cannot copy an array of shape {tuple(values.shape)} into a tensor of shape "
                 f"{self.shape}: the shapes must be equal"
             )
-        view = self._view()
+        driver = self._driver()
+        real = driver is not None and not driver.host_memory
+        view = _aligned(self.shape, np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
+                        ) if real else self._view()
         if view.dtype == np.uint16 and self.dtype == "bfloat16" and values.dtype != np.uint16:
             values = _float32_to_bits(np.asarray(values, dtype=np.float32))
         np.copyto(view, values, casting="unsafe")
+        if driver is not None and real and view.nbytes:
+            driver.write(self.data_ptr(), view)
         return self
 
     def copyto(self, target: Any, mem_scope: str | None = None) -> NDArray:
@@ -194,8 +232,8 @@ class NDArray(Tensor):
     # -- element access ---------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        """Elements as numpy indexes them: a view of the memory, or a scalar."""
-        return self._view()[index]
+        """Elements as numpy indexes them: a view of the memory (on a device, of a copy)."""
+        return self._values()[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(value, NDArray):
@@ -216,7 +254,7 @@ class NDArray(Tensor):
     __str__ = __repr__
 
     def __reduce__(self) -> Any:
-        bits = self._view()
+        bits = self._values()
         name = str(self.dtype)
         return _unpickle, (bits.view(np.uint16) if name == "bfloat16" else bits.copy(), name)
 
@@ -260,12 +298,47 @@ def _aligned(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     return raw[start : start + nbytes].view(dtype).reshape(shape)
 
 
-def _check_cpu(dev: Any) -> None:
-    if dev is not None and device(dev).type != "cpu":
+def _driver_for(dev: Any) -> tuple[Device, Driver | None]:
+    """A device by any of its names, and its driver; None for the CPU."""
+    where = device(dev) if dev is not None else cpu()
+    if where.type == "cpu":
+        return where, None
+    if not has_driver(where.type, where.index):
         raise ValueError(
-            f"tensors can only be made on the CPU, not on {device(dev)!r}; "
-            "make the tensor with the library that drives that device and pass it through DLPack"
+            f"tensors cannot be made on {where!r} here, only on the CPU and on the devices number "
+            "0 of cuda, opencl, metal and webgpu; make the tensor with the library that drives "
+            "that device and pass it through DLPack"
         )
+    return where, driver_of(where.type)
+
+
+class _DeviceMemory(np.ndarray):
+    """Stands for memory of a device in a tensor's header, and gives it back at the end."""
+
+    driver: Any = None
+    memory = 0
+
+    def __del__(self) -> None:
+        if self.driver is not None:
+            self.driver.free(self.memory)
+
+
+def _on_device(driver: Driver, shape: tuple[int, ...], dtype: np.dtype) -> NDArray:
+    """A tensor whose data pointer is a driver's number for memory, not an address."""
+    count = 1
+    for extent in shape:
+        count *= extent
+    memory = driver.allocate(max(count * dtype.itemsize, 4))
+    # an array that says its shape and has no such memory; nothing reads it
+    strides = [dtype.itemsize] * len(shape)
+    for at in range(len(shape) - 2, -1, -1):
+        strides[at] = strides[at + 1] * shape[at + 1]
+    owner = np.lib.stride_tricks.as_strided(
+        np.zeros(1, dtype).view(_DeviceMemory), shape, strides, subok=True)
+    owner.driver, owner.memory = driver, memory
+    out = _from_dlpack(owner)
+    _dl_tensor(out).data = memory
+    return out
 
 
 def empty(
@@ -276,21 +349,27 @@ def empty(
 ) -> NDArray:
     """An uninitialised, compact tensor, aligned to 128 bytes.
 
-    Raises ValueError for a device other than the CPU, a dtype with no memory format here, and for
+    Raises ValueError for a device that is not there, a dtype with no memory format here, and for
     extents that are no whole numbers or below zero.
     """
-    _check_cpu(device)
+    where, driver = _driver_for(device)
     shape = tuple(map(_extent, shape if isinstance(shape, Iterable) else (shape,)))
     name = np.dtype(dtype).name if isinstance(dtype, (type, np.dtype)) else str(dtype)
-    if name == "bfloat16":
-        out = _from_dlpack(_aligned(shape, np.dtype(np.uint16)))
-        _dl_tensor(out).code = _BFLOAT_CODE
-        return out
     try:
-        storage = np.dtype(name)
+        storage = np.dtype("uint16" if name == "bfloat16" else name)
     except TypeError:
         raise ValueError(f"no tensor of dtype {name!r} can be made; see numpy's names") from None
-    return _from_dlpack(_aligned(shape, storage))
+    if driver is None or driver.host_memory:
+        out = _from_dlpack(_aligned(shape, storage))
+    else:
+        out = _on_device(driver, shape, storage)
+    if name == "bfloat16":
+        _dl_tensor(out).code = _BFLOAT_CODE
+    if driver is not None:
+        _dl_tensor(out).device_type = where.device_type
+        if driver.host_memory:
+            driver.announce()  # type: ignore[attr-defined]
+    return out
 
 
 def _extent(value: Any) -> int:

@@ -27,9 +27,12 @@ class BenchmarkResult:
         The mean seconds a call, for each repeat.
     mean, median, min, max, std : float
         Over ``results``, in seconds.
+    clock : str
+        Whose time it is, where it is not that of the device the kernel is for; "" else.
     """
 
-    def __init__(self, results: Any) -> None:
+    def __init__(self, results: Any, clock: str = "") -> None:
+        self.clock = clock
         self.results = tuple(float(r) for r in results)
         self.mean = statistics.fmean(self.results)
         self.median = statistics.median(self.results)
@@ -40,14 +43,16 @@ class BenchmarkResult:
     def __repr__(self) -> str:
         return (
             f"BenchmarkResult(min={self.min}, mean={self.mean}, median={self.median}, "
-            f"max={self.max}, std={self.std}, results={self.results})"
+            f"max={self.max}, std={self.std}, results={self.results}"
+            + (f", clock={self.clock!r})" if self.clock else ")")
         )
 
     def __str__(self) -> str:
         names = ("mean", "median", "max", "min", "std")
         head = " ".join(f"{f'{name} (ms)':^12}" for name in names)
         row = " ".join(f"{getattr(self, name) * 1000:^12.4f}" for name in names)
-        return f"Execution time summary:\n{head}\n{row}"
+        note = f" ({self.clock})" if self.clock else ""
+        return f"Execution time summary{note}:\n{head}\n{row}"
 
 
 @functools.cache
@@ -125,11 +130,13 @@ def measure(
 class TimeEvaluator:
     """What ``time_evaluator`` returns: call it with a kernel's arguments to measure the kernel."""
 
-    def __init__(self, func: Callable[..., Any], name: str, options: dict[str, Any]) -> None:
-        self.func, self.func_name, self.options = func, name, options
+    def __init__(self, func: Callable[..., Any], name: str, options: dict[str, Any],
+                 clock: str = "") -> None:
+        """`clock` says whose time is measured, see `BenchmarkResult`."""
+        self.func, self.func_name, self.options, self.clock = func, name, options, clock
 
     def __call__(self, *args: Any) -> BenchmarkResult:
-        return measure(self.func, args, **self.options)
+        return BenchmarkResult(measure(self.func, args, **self.options).results, self.clock)
 
     def __repr__(self) -> str:
         return f"<time evaluator of {self.func_name!r}>"

@@ -114,20 +114,3 @@ KINDS: dict[str, TargetKind] = {
         TargetKind("composite", "cpu", {**_COMMON, "devices": [str]}, ("composite",)),
     )
 }
-
-# Names that stand for a whole target, as TVM's tags do: what a processor or a card is.
-TAGS: dict[str, dict[str, Any]] = {
-    "nvidia/geforce-rtx-3070": {"arch": "sm_86", "registers_per_block": 65536},
-    "nvidia/geforce-rtx-3090": {"arch": "sm_86", "registers_per_block": 65536},
-    "nvidia/geforce-rtx-4090": {"arch": "sm_89", "registers_per_block": 65536},
-    "nvidia/nvidia-v100": {"arch": "sm_70", "registers_per_block": 65536},
-    "nvidia/nvidia-a100": {"arch": "sm_80", "registers_per_block": 65536},
-    "nvidia/nvidia-t4": {"arch": "sm_75", "registers_per_block": 65536},
-    "nvidia/nvidia-h100": {"arch": "sm_90a", "registers_per_block": 65536},
-    "nvidia/jetson-agx-xavier": {"arch": "sm_72", "registers_per_block": 65536},
-}
-for _tag in TAGS.values():
-    _tag.update(
-        kind="cuda", max_shared_memory_per_block=49152, max_threads_per_block=1024,
-        thread_warp_size=32,
-    )

@@ -9,7 +9,8 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from ..reading import DataError, limits, read_json, shown, similar
-from .kind import KINDS, TAGS, TargetKind
+from .kind import KINDS, TargetKind
+from .tags import TAGS
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias

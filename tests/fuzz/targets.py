@@ -14,6 +14,7 @@ TARGETS: dict[str, tuple[str, int]] = {
     "te_programs": ("te_programs", 25),
     "statements": ("statements", 60),
     "texts": ("texts", 60),
+    "gpu": ("kernels", 12),
 }
 
 

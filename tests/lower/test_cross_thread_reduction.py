@@ -45,7 +45,7 @@ def check(sch):
     want = arguments(sch.mod["main"])
     got = [a.copy() for a in want]
     interpret(sch.mod["main"], *want)
-    kernel = lower(sch.mod, target="cuda")["main"]
+    kernel = lower(sch.mod, target="cuda")
     for run in interpret, evaluate:
         mine = [a.copy() for a in got]
         run(kernel, *mine)

@@ -114,7 +114,7 @@ def test_a_bound_program_is_lowered_without_a_target():
         s.bind(i1, "threadIdx.x")
     check_stages(s.mod)
     assert structural_equal(lower(s.mod), lower(s.mod, target="cuda"))
-    assert [name for name, _ in stages(s.mod)][-1] == "ThreadSync"
+    assert [name for name, _ in stages(s.mod)][-1] == "SplitHostDevice"
     assert "T.launch_thread" in lower(s.mod, simple_mode=True).script()
 
 

@@ -21,8 +21,14 @@ def on_gpu(program):
     return mod
 
 
+def everything(mod):
+    """All of the host's function and of its kernels."""
+    return [x for func in mod.functions.values() for x in pre_order(func.body)]
+
+
 def barriers(mod):
-    return [s for s in pre_order(mod["main"].body) if isinstance(s, S.Evaluate)]
+    return [s for s in everything(mod) if isinstance(s, S.Evaluate)
+            and getattr(s.value.op, "name", "") == "tir.tvm_storage_sync"]
 
 
 def test_cooperative_fetching():
@@ -49,8 +55,8 @@ def test_cooperative_fetching():
     s.bind(d[1], "threadIdx.x")
     mod = on_gpu(s.mod)
     assert len(barriers(mod)) == 2  # after the copies, and before the next ones
-    allocs = {x.buffer_var.name: int(x.extents[0]) for x in pre_order(mod["main"].body)
-              if isinstance(x, S.Allocate)}
+    allocs = {x.buffer_var.name: int(x.extents[0]) for x in
+              everything(mod) if isinstance(x, S.Allocate)}
     assert allocs == {"C": 256, "A_shared": 32, "B_shared": 32}
 
 
@@ -72,7 +78,7 @@ def reversed_rows(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")
 def test_an_exchange_through_shared_memory():
     mod = on_gpu(reversed_rows)
     assert len(barriers(mod)) == 1
-    allocs = [s for s in pre_order(mod["main"].body) if isinstance(s, S.Allocate)]
+    allocs = [s for s in everything(mod) if isinstance(s, S.Allocate)]
     assert int(allocs[0].extents[0]) == 8
 
 
@@ -123,3 +129,63 @@ def test_memory_of_a_kernel_ends_with_it():
     s.bind(s.get_loops(block)[0], "threadIdx.x")
     with pytest.raises(LowerError, match="is used outside of the kernel.*compute_at"):
         lower(s.mod, target="cuda")
+
+
+def rows(fetch, width=32, stride=32):
+    """Threads fetch a tile of 4 rows in two passes of a loop, then each reads a row's end."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, {width}), "float32"), C: T.Buffer((4, 16), "float32")):
+    S = T.alloc_buffer((4, {stride}), "float32", scope="shared")
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        for t in T.thread_binding(16, thread="threadIdx.x"):
+            for r in range(4):
+                for p in range(2):
+                    with T.block("S"):
+                        vr, v = T.axis.spatial(4, r), T.axis.spatial(32, {fetch})
+                        S[vr, v] = A[vr, v]
+        for t in T.thread_binding(16, thread="threadIdx.x"):
+            for r in range(4):
+                with T.block("C"):
+                    vr, v = T.axis.remap("SS", [r, t])
+                    C[vr, v] = S[vr, 31 - v]
+""")
+
+
+def depth_of(stmt, wanted, loops=0):
+    """How many loops are around the first barrier."""
+    if stmt is wanted:
+        return loops
+    for child in stmt.children():
+        found = depth_of(child, wanted, loops + isinstance(stmt, S.For))
+        if found is not None:
+            return found
+    return None
+
+
+@pytest.mark.parametrize("fetch", ["p * 16 + t", "t * 2 + p"])
+@pytest.mark.parametrize("stride", [32, 33])
+def test_a_fetch_in_passes_needs_one_barrier_in_front_of_the_loop_that_reads(fetch, stride):
+    """The passes store to different places; the loop that reads waits once, not each time."""
+    mod = on_gpu(rows(fetch, 32, stride))
+    (wait,) = barriers(mod)
+    assert depth_of(mod["main_kernel"].body, wait) == 0
+
+
+def test_what_is_stored_twice_is_waited_for():
+    program = from_source("""
+@T.prim_func
+def main(C: T.Buffer((8,), "float32")):
+    S = T.alloc_buffer((8,), "float32", scope="shared")
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        for p in range(2):
+            with T.block("S"):
+                v, q = T.axis.opaque(8, t), T.axis.opaque(2, p)
+                T.reads()
+                T.writes(S[0:8])
+                S[(v + q) % 8] = T.cast(v * 2 + q, "float32")
+        with T.block("C"):
+            v = T.axis.spatial(8, t)
+            C[v] = S[v]
+""")
+    assert len(barriers(lower(program, target="cuda"))) == 2

@@ -169,7 +169,7 @@ def test_a_program_of_gpu_threads_shows_the_stages_of_a_gpu_and_says_why_there_i
     sch = Schedule(module())
     sch.bind(sch.get_loops(sch.get_block("C"))[0], "threadIdx.x")
     at = record(sch).recording.code_of(1)["programs"]["1"]
-    assert at["stages"][-1]["name"] == "ThreadSync" and at["assembly"] == []
+    assert at["stages"][-1]["name"] == "SplitHostDevice" and at["assembly"] == []
     assert "GPU threads" in at["error"]
 
 

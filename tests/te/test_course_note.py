@@ -46,6 +46,11 @@ bx, tx = s[C].split(C.op.axis[0], factor=64)
 s[C].bind(bx, te.thread_axis("blockIdx.x"))
 s[C].bind(tx, te.thread_axis("threadIdx.x"))
 text = s.to_module([A, B, C]).script()
+fadd = tvm.build(s, [A, B, C], target, name="myadd")
+dev = tvm.device(target.kind.name, 0)
+a, b, c = (tvm.nd.array(x.numpy(), dev) for x in (a, b, c))
+c.copyfrom(np.zeros(n, dtype=C.dtype))
+fadd(a, b, c)
 ''']
 
 

@@ -1,0 +1,91 @@
+"""OpenCL devices through pyopencl: a GPU, or with PoCL the CPU."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from .real import KernelError, RealDriver, compile_error
+
+if TYPE_CHECKING:
+    from ..source import KernelSource
+
+
+class OpenCLDriver(RealDriver):
+    """The first GPU that OpenCL finds, else its first device."""
+
+    def __init__(self, device: Any) -> None:
+        import pyopencl as cl
+
+        super().__init__("opencl", device.name.strip())
+        self.cl = cl
+        self.context = cl.Context([device])
+        self.queue = cl.CommandQueue(self.context)
+        self.memories: dict[int, Any] = {}
+        self.numbers = itertools.count(1)
+
+    def allocate(self, nbytes: int) -> int:
+        try:
+            memory = self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, nbytes)
+        except self.cl.Error as error:
+            raise MemoryError(f"{self.name} has no memory of {nbytes} bytes: {error}") from None
+        number = next(self.numbers)
+        self.memories[number] = memory
+        return number
+
+    def free(self, memory: int) -> None:
+        found = self.memories.pop(memory, None)
+        if found is not None:
+            found.release()
+
+    def write(self, memory: int, source: np.ndarray) -> None:
+        self.cl.enqueue_copy(self.queue, self.memories[memory], source)
+
+    def read(self, memory: int, target: np.ndarray) -> None:
+        self._done(lambda: self.cl.enqueue_copy(self.queue, target, self.memories[memory]))
+
+    def sync(self) -> None:
+        self._done(self.queue.finish)
+
+    def _done(self, action: Any) -> None:
+        try:
+            action()
+        except self.cl.Error as error:
+            raise KernelError(f"work on {self.name} failed: {error}") from None
+
+    def compile(self, kernel: KernelSource) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what compilers say of programs that they accept
+            try:
+                program = self.cl.Program(self.context, kernel.text).build()
+            except self.cl.Error as error:
+                raise compile_error(kernel, self.name, error) from None
+        return kernel, getattr(program, kernel.name)
+
+    def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
+               grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        source, function = kernel
+        values = [dt.numpy_dtype(s.dtype).type(v) for s, v in zip(source.scalars, scalars)]
+        function.set_args(*(self.memories[p] for p in pointers), *values)
+        size = tuple(g * b for g, b in zip(grid, block))
+        self._done(lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
+
+
+def open_device() -> OpenCLDriver | None:
+    """The driver; None where OpenCL finds no device."""
+    import pyopencl as cl
+
+    try:
+        devices = [d for p in cl.get_platforms() for d in p.get_devices()]
+    except cl.Error:
+        return None
+    devices.sort(key=lambda d: not d.type & cl.device_type.GPU)
+    return OpenCLDriver(devices[0]) if devices else None
+
+
+__all__ = ["OpenCLDriver", "open_device"]

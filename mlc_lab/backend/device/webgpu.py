@@ -1,0 +1,123 @@
+"""WebGPU devices through wgpu: Metal, Direct3D 12 or Vulkan, and with it Mesa's lavapipe."""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .real import KernelError, RealDriver, compile_error
+
+if TYPE_CHECKING:
+    from ..source import KernelSource
+
+_PACK = {"i32": "i", "u32": "I", "f32": "f", "bool": "I", "f16": "e"}
+
+
+class WebGPUDriver(RealDriver):
+    """The adapter that the system prefers."""
+
+    def __init__(self, adapter: Any) -> None:
+        import wgpu
+
+        super().__init__("webgpu", str(adapter.info.get("device") or adapter.info.get("vendor")))
+        self.wgpu = wgpu
+        features = [f for f in ("shader-f16",) if f in adapter.features]
+        wanted = ("max-buffer-size", "max-storage-buffer-binding-size")
+        limits = {name: adapter.limits[name] for name in wanted if name in adapter.limits}
+        self.device = adapter.request_device_sync(required_features=features,
+                                                  required_limits=limits)
+        self.memories: dict[int, Any] = {}
+        self.numbers = itertools.count(1)
+
+    def allocate(self, nbytes: int) -> int:
+        use = self.wgpu.BufferUsage
+        try:
+            memory = self.device.create_buffer(
+                size=-(-nbytes // 4) * 4, usage=use.STORAGE | use.COPY_SRC | use.COPY_DST)
+        except (self.wgpu.GPUError, RuntimeError) as error:
+            raise MemoryError(f"{self.name} has no memory of {nbytes} bytes: {error}") from None
+        number = next(self.numbers)
+        self.memories[number] = memory
+        return number
+
+    def free(self, memory: int) -> None:
+        found = self.memories.pop(memory, None)
+        if found is not None:
+            found.destroy()
+
+    def write(self, memory: int, source: np.ndarray) -> None:
+        data = source.tobytes()
+        self.device.queue.write_buffer(self.memories[memory], 0, data + bytes(-len(data) % 4))
+
+    def read(self, memory: int, target: np.ndarray) -> None:
+        try:
+            data = self.device.queue.read_buffer(self.memories[memory])
+        except (self.wgpu.GPUError, RuntimeError) as error:
+            raise KernelError(f"work on {self.name} failed: {error}") from None
+        target.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[:target.nbytes]
+
+    def sync(self) -> None:
+        # reading a buffer waits for all that was submitted before
+        number = self.allocate(4)
+        self.read(number, np.zeros(1, np.uint32))
+        self.free(number)
+
+    def compile(self, kernel: KernelSource) -> Any:
+        stage = self.wgpu.ShaderStage.COMPUTE
+        kinds = ["read-only-storage" if p.read_only else "storage" for p in kernel.pointers]
+        kinds += ["uniform"] if kernel.scalars else []
+        try:
+            layout = self.device.create_bind_group_layout(entries=[
+                {"binding": at, "visibility": stage, "buffer": {"type": kind}}
+                for at, kind in enumerate(kinds)])
+            pipeline = self.device.create_compute_pipeline(
+                layout=self.device.create_pipeline_layout(bind_group_layouts=[layout]),
+                compute={"module": self.device.create_shader_module(code=kernel.text),
+                         "entry_point": kernel.name})
+        except (self.wgpu.GPUError, RuntimeError) as error:
+            raise compile_error(kernel, self.name, error) from None
+        return kernel, layout, pipeline
+
+    def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
+               grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        source, layout, pipeline = kernel
+        written = [p for p, row in zip(pointers, source.pointers) if not row.read_only]
+        for p in written:
+            if pointers.count(p) > 1:
+                raise ValueError(f"{source.name}: an array that is written is passed twice, which "
+                                 "WebGPU does not allow; pass a copy")
+        buffers = [self.memories[p] for p in pointers]
+        if source.scalars:
+            words = "".join(_PACK[s.type] for s in source.scalars)
+            data = struct.pack(words, *(float(v) if word in "fe" else int(v)
+                                        for v, word in zip(scalars, words)))
+            buffers.append(self.device.create_buffer_with_data(
+                data=data + bytes(-len(data) % 16), usage=self.wgpu.BufferUsage.UNIFORM))
+        group = self.device.create_bind_group(layout=layout, entries=[
+            {"binding": at, "resource": {"buffer": b, "offset": 0, "size": b.size}}
+            for at, b in enumerate(buffers)])
+        encoder = self.device.create_command_encoder()
+        work = encoder.begin_compute_pass()
+        work.set_pipeline(pipeline)
+        work.set_bind_group(0, group)
+        work.dispatch_workgroups(*grid)
+        work.end()
+        self.device.queue.submit([encoder.finish()])
+
+
+def open_device() -> WebGPUDriver | None:
+    """The driver; None where the system has no adapter."""
+    import wgpu
+
+    try:
+        adapter = wgpu.gpu.request_adapter_sync(power_preference="high-performance")
+    except (wgpu.GPUError, RuntimeError, OSError):
+        return None
+    return WebGPUDriver(adapter) if adapter is not None else None
+
+
+__all__ = ["WebGPUDriver", "open_device"]

@@ -1,0 +1,13 @@
+"""Kernels as source code: one generator (`generator.py`), a table a dialect.
+
+    cuda.py     CUDA C        opencl.py   OpenCL C
+    webgpu.py   WGSL          metal.py    Metal's shading language
+
+`sources(mod, kind, blocks)` gives the text of each kernel of a lowered module.
+"""
+
+from .dialect import Dialect
+from .generator import DIALECTS, KernelSource, dialect_of, kernel_source, module_text, sources
+
+__all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "kernel_source", "module_text",
+           "sources"]

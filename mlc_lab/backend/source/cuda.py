@@ -1,0 +1,80 @@
+"""CUDA C, as NVRTC and nvcc compile it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .dialect import C_WORDS, Dialect
+
+if TYPE_CHECKING:
+    from .generator import KernelGen
+
+TYPES = {
+    "bool": "bool", "int8": "signed char", "uint8": "unsigned char", "int16": "short",
+    "uint16": "unsigned short", "int32": "int", "uint32": "unsigned int", "int64": "long long",
+    "uint64": "unsigned long long", "float16": "half", "bfloat16": "__nv_bfloat16",
+    "float32": "float", "float64": "double",
+}
+
+
+def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
+    params = []
+    for p in gen.pointers:
+        const = "const " if p.read_only else ""
+        restrict = " __restrict__" if gen.noalias else ""
+        params.append(f"{const}{p.type}*{restrict} {p.name}")
+    params += [f"{s.type} {s.name}" for s in gen.scalars]
+    bounds = f" __launch_bounds__({gen.block_size})" if gen.block_size else ""
+    return [
+        f'extern "C" __global__ void{bounds} {gen.name}(', f"    {', '.join(params)}) {{",
+        *(f"  const {gen.type_of(a.dtype)} {a.name} = {a.tag};" for a in gen.axes),
+        *(f"  __shared__ {line}" for line in shared), *body, "}",
+    ]
+
+
+def _preamble(used: set[str]) -> list[str]:
+    out = []
+    if "float16" in used:
+        out.append("#include <cuda_fp16.h>")
+    if "bfloat16" in used:
+        out.append("#include <cuda_bf16.h>")
+    return out
+
+
+_FLOATS = """exp exp2 exp10 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh
+asinh acosh atanh erf atan2 hypot copysign fmod pow floor ceil trunc fabs fma nextafter""".split()
+
+CUDA = Dialect(
+    name="cuda", title="CUDA C", extension="cu", types=TYPES,
+    functions={
+        **{name: name + "{f}" for name in _FLOATS}, "rsqrt": "rsqrt{f}", "round": "rint{f}",
+        "nearbyint": "rint{f}", "ldexp": "ldexp{f}", "isnan": "isnan", "isinf": "isinf",
+        "isfinite": "isfinite", "popcount": "__popc", "clz": "__clz", "popcount64": "__popcll",
+        "clz64": "__clzll", "sigmoid": "sigmoid", "maximum": "maximum", "minimum": "minimum",
+        "floordiv": "floordiv", "floormod": "floormod", "int_pow": "int_pow",
+        "float_bits": "__float_as_int({0})", "bits_float": "__int_as_float({0})",
+        "float_ubits": "__float_as_uint({0})", "ubits_float": "__uint_as_float({0})",
+    },
+    helpers={
+        "sigmoid": "__device__ inline {T} sigmoid({T} x) {{ return {T}(1) / ({T}(1) + exp(-x)); }}",
+        "maximum": "__device__ inline {T} maximum({T} a, {T} b) {{ return a >= b || a != a ? a : b;"
+                   " }}",
+        "minimum": "__device__ inline {T} minimum({T} a, {T} b) {{ return a <= b || a != a ? a : b;"
+                   " }}",
+        "floordiv": "__device__ inline {T} floordiv({T} a, {T} b) {{ {T} q = a / b; return q - "
+                    "((a % b != 0) && ((a < 0) != (b < 0))); }}",
+        "floormod": "__device__ inline {T} floormod({T} a, {T} b) {{ {T} r = a % b; return r + "
+                    "((r != 0) && ((r < 0) != (b < 0)) ? b : {T}(0)); }}",
+        "int_pow": "__device__ inline {T} int_pow({T} a, {T} b) {{ {T} r = 1; for (; b > 0; --b) "
+                   "r *= a; return r; }}",
+    },
+    suffixes={"float32": "f", "uint32": "u", "int64": "ll", "uint64": "ull"},
+    constants=("__int_as_float(0x7f800000)", "__int_as_float(0x7fc00000)"),
+    frame=_frame, barrier="__syncthreads();",
+    reserved=C_WORDS | {"blockIdx", "threadIdx", "blockDim", "gridDim", "warpSize"},
+    vector_types=("float32", "int32", "uint32"), vector_lanes=(2, 4),
+    vector_load="*({const}{type}{lanes}*)({buffer} + {index})",
+    vector_store="*({type}{lanes}*)({buffer} + {index}) = {value};", preamble=_preamble,
+)
+
+__all__ = ["CUDA"]

@@ -1,0 +1,41 @@
+"""Names that stand for a whole target, as TVM's tags do: which GPU it is, and what it can take.
+
+Compute capabilities are from NVIDIA's list "CUDA GPUs"; registers, threads and warps from the CUDA
+C++ Programming Guide, "Technical Specifications per Compute Capability"; sizes of second-level
+caches from NVIDIA's white papers on the Turing, Volta, Ampere, Hopper and Ada architectures. Shared
+memory is what a block has without opting in to more. Apple's figures are from the Metal Feature Set
+Tables (families Apple7 to Apple9).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_MIB = 2 ** 20
+
+#: tag -> (compute capability, second-level cache in MiB)
+_NVIDIA: dict[str, tuple[str, float]] = {
+    "nvidia/geforce-gtx-1080-ti": ("sm_61", 2.75), "nvidia/geforce-rtx-2060": ("sm_75", 3),
+    "nvidia/geforce-rtx-2070": ("sm_75", 4), "nvidia/geforce-rtx-2080": ("sm_75", 4),
+    "nvidia/geforce-rtx-2080-ti": ("sm_75", 5.5), "nvidia/geforce-rtx-3060": ("sm_86", 3),
+    "nvidia/geforce-rtx-3070": ("sm_86", 4), "nvidia/geforce-rtx-3080": ("sm_86", 5),
+    "nvidia/geforce-rtx-3090": ("sm_86", 6), "nvidia/geforce-rtx-4090": ("sm_89", 72),
+    "nvidia/nvidia-t4": ("sm_75", 4), "nvidia/nvidia-v100": ("sm_70", 6),
+    "nvidia/nvidia-a100": ("sm_80", 40), "nvidia/nvidia-h100": ("sm_90a", 50),
+    "nvidia/tesla-v100": ("sm_70", 6), "nvidia/tesla-t4": ("sm_75", 4),
+    "nvidia/jetson-agx-xavier": ("sm_72", 0.5),
+}
+
+TAGS: dict[str, dict[str, Any]] = {
+    **{tag: {
+        "kind": "cuda", "arch": arch, "registers_per_block": 65536,
+        "max_shared_memory_per_block": 49152, "max_threads_per_block": 1024,
+        "thread_warp_size": 32, "l2_cache_size_bytes": int(cache * _MIB),
+    } for tag, (arch, cache) in _NVIDIA.items()},
+    **{f"apple/{chip}-gpu": {
+        "kind": "metal", "max_threads_per_block": 1024, "max_num_threads": 1024,
+        "max_shared_memory_per_block": 32768, "thread_warp_size": 32,
+    } for chip in ("m1", "m2", "m3")},
+}
+
+__all__ = ["TAGS"]

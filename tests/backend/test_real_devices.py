@@ -1,0 +1,108 @@
+"""Kernels on real devices, where there are some: PoCL and lavapipe count."""
+
+import numpy as np
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab.backend.interp import interpret
+from mlc_lab.runtime import driver
+from mlc_lab.runtime.driver import driver_of
+
+from .gpu_programs import PROGRAMS, arguments, elementwise, missing, tiled
+
+
+@pytest.fixture(params=["opencl", "webgpu"])
+def dev(request):
+    """A real device of each type."""
+    if driver_of(request.param).simulated:
+        missing(request.param, f"no {request.param} device, or its package is not installed")
+    return tvm.device(request.param, 0)
+
+
+def on(dev, arrays):
+    return [tvm.nd.array(a, dev) if isinstance(a, np.ndarray) else a for a in arrays]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_compute_what_the_interpreter_says(name, dev):
+    mod = PROGRAMS[name]()
+    want = arguments(mod)
+    there = on(dev, want)
+    interpret(mod, *want)
+    tvm.build(mod, target=dev.type)["main"](*there)
+    for a, b in zip(want, there):
+        if isinstance(a, np.ndarray):
+            np.testing.assert_allclose(b.numpy(), a, rtol=2e-5, atol=2e-5)
+
+
+def test_tensors_lie_on_the_device(dev):
+    values = np.arange(12, dtype="float32").reshape(3, 4)
+    x = tvm.nd.array(values, dev)
+    assert x.device == dev and x.shape == (3, 4) and x[1, 2] == 6
+    y = x.copyto(dev)
+    x.copyfrom(np.zeros((3, 4)))
+    np.testing.assert_array_equal(y.numpy(), values)
+    assert y.copyto(tvm.cpu(0)).device == tvm.cpu(0) and "(3, 4)" in repr(y)
+    odd = tvm.nd.array(np.arange(5, dtype="int8"), dev)
+    assert odd.numpy().tolist() == [0, 1, 2, 3, 4]
+    assert tvm.nd.array(np.zeros((0, 3), "float32"), dev).numpy().shape == (0, 3)
+    with pytest.raises(ValueError, match="copy it to the CPU"):
+        y._view()
+    dev.sync()
+
+
+def test_memory_is_given_back(dev):
+    held = driver_of(dev.type).memories
+    before = len(held)
+    x = tvm.nd.array(np.zeros(1000, "float32"), dev)
+    assert len(held) == before + 1
+    del x
+    assert len(held) == before
+
+
+def test_wrong_arguments_are_refused(dev):
+    rt = tvm.build(tiled(), target=dev.type)
+    a, b, c = on(dev, arguments(tiled()))
+    with pytest.raises(ValueError, match=r"argument 2 \(B\): shape\[1\] must be 32, not 31"):
+        rt["main"](a, tvm.nd.empty((32, 31), "float32", dev), c)
+    with pytest.raises(TypeError, match="must have the dtype float32, not int32"):
+        rt["main"](a, tvm.nd.empty((32, 32), "int32", dev), c)
+    with pytest.raises(ValueError, match="is on the device|which is not on the device"):
+        rt["main"](a, np.zeros((32, 32), "float32"), c)
+
+
+def test_a_kernel_that_does_not_compile_shows_its_lines(dev):
+    mod = elementwise("T.call_pure_extern(\"float32\", \"no_such_function\", A[vi])")
+    with pytest.raises(RuntimeError, match="main_kernel does not compile(?s:.*)no_such_function"):
+        tvm.build(mod, target=dev.type)
+    rt = tvm.build(tiled(), target=dev.type)  # the device is as it was
+    there = on(dev, arguments(tiled()))
+    rt["main"](*there)
+    assert rt.time_evaluator("main", dev, number=2)(*there).clock == ""
+
+
+def test_no_threads_are_no_launch(dev):
+    rt = tvm.build(PROGRAMS["symbolic"](), target=dev.type)
+    rt["main"](*on(dev, [np.zeros(0, "float32"), np.zeros(0, "float32")]), 2.0)
+
+
+def test_the_simulated_device_can_be_asked_for(monkeypatch, dev):
+    monkeypatch.setenv("MLC_LAB_DEVICE", "simulated")
+    driver.driver_of.cache_clear()
+    try:
+        assert tvm.device(dev.type, 0).simulated
+    finally:
+        driver.driver_of.cache_clear()
+
+
+def test_a_module_of_several_functions(dev):
+    """Each of two functions launches its own kernel."""
+    parts = {"f": tiled(), "g": tiled(48, 16, 24)}
+    mod = tvm.IRModule({n: m["main"].with_attr("global_symbol", n) for n, m in parts.items()})
+    rt = tvm.build(mod, target=dev.type)
+    assert rt.imported_modules[0].function_names == ("f_kernel", "g_kernel")
+    for name, part in parts.items():
+        a, b, c = arguments(part)
+        there = on(dev, [a, b, c])
+        rt[name](*there)
+        np.testing.assert_allclose(there[2].numpy(), a @ b, rtol=2e-5, atol=2e-5)

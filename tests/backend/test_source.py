@@ -1,0 +1,130 @@
+"""Kernels as source: what stands in it, and what real compilers say of it."""
+
+import importlib
+
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab.backend.source import DIALECTS, kernel_source
+from mlc_lab.ir.structural import structural_equal
+from mlc_lab.lower import LowerError, lower
+from mlc_lab.lower.origins import lower_with_blocks
+from mlc_lab.lower.scalarize_vectors import ScalarizeVectors
+from mlc_lab.script import from_source
+from mlc_lab.target import Target
+
+from .gpu_programs import PROGRAMS, elementwise, missing, tiled
+
+
+def source(mod, target):
+    return tvm.build(mod, target=target).imported_modules[0].get_source()
+
+
+@pytest.mark.parametrize("target, words", [
+    ("cuda", ['extern "C" __global__ void __launch_bounds__(16) main_kernel(', "__syncthreads();",
+              "__shared__ __align__(16) float A_shared[128];", "*(float4*)(A_shared",
+              "const float* __restrict__ A"]),
+    ("opencl", ["reqd_work_group_size(16, 1, 1)", "barrier(CLK_LOCAL_MEM_FENCE);", "vload4(0, A",
+                "__local float A_shared[128];"]),
+    ("webgpu", ["@compute @workgroup_size(16, 1, 1)", "workgroupBarrier();",
+                "var<workgroup> A_shared : array<f32, 128>;"]),
+    ("metal", ["kernel void main_kernel(", "threadgroup_barrier(mem_flags::mem_threadgroup);",
+               "device float* C [[buffer(2)]]"]),
+])
+def test_the_source_is_structured_and_keeps_names(target, words):
+    text = source(tiled(), target)
+    for word in [*words, "// block C_update", "// block A_shared", "k_0"]:
+        assert word in text
+    assert text.count("// block ") == 5
+
+
+def test_a_module_says_its_source_by_any_of_its_names():
+    device = tvm.build(tiled(), target="cuda").imported_modules[0]
+    assert device.get_source() == device.get_source("cuda") == device.get_source("cu")
+    assert device.type_key == "cuda" and device.function_names == ("main_kernel",)
+    with pytest.raises(RuntimeError, match="the host's function launches"):
+        device["main_kernel"]
+
+
+def test_lowering_that_keeps_account_is_the_same_lowering():
+    mod = tiled()
+    lowered, _, blocks = lower_with_blocks(mod, Target("cuda"))
+    assert structural_equal(lowered, lower(mod, target="cuda"))
+    assert set(blocks.values()) >= {"C_init", "C_update", "A_shared", "B_shared", "C_local"}
+
+
+def test_vectors_become_lanes():
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for t in T.thread_binding(15, thread="threadIdx.x"):
+        B[t * 4:t * 4 + 4] = A[t * 4 + 1:t * 4 + 5] * T.Broadcast(T.float32(2), 4)
+        A[t * 4:t * 4 + 4] = A[t * 4 + 1:t * 4 + 5]
+""")
+    from mlc_lab.backend.interp import interpret
+    import numpy as np
+
+    for types, lanes in (((), ()), (("float32",), (4,))):
+        got, want = ([np.arange(64, dtype="float32"), np.zeros(64, "float32")] for _ in "ab")
+        lowered = lower(program, target="cuda", until="LowerIntrin")
+        interpret(lowered, *want)
+        interpret(ScalarizeVectors(types, lanes)(lowered), *got)
+        assert all((a == b).all() for a, b in zip(got, want))
+
+
+def test_what_a_language_does_not_have_is_refused():
+    with pytest.raises(LowerError, match="WGSL has no float64"):
+        source(elementwise("A[vi] + A[vi]", "float64"), "webgpu")
+    with pytest.raises(LowerError, match="has the dtype int8, and memory in WGSL cannot hold it"):
+        source(elementwise("A[vi] + A[vi]", "int8"), "webgpu")
+    with pytest.raises(LowerError, match="Metal Shading Language has no float64"):
+        source(elementwise("A[vi] + A[vi]", "float64"), "metal")
+
+
+def test_words_of_a_language_are_not_taken_as_names():
+    text = source(from_source("""
+@T.prim_func
+def main(float: T.Buffer((8,), "float32"), kernel: T.Buffer((8,), "float32")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.spatial(8, t)
+            kernel[v] = float[v]
+"""), "opencl")
+    assert "kernel_1[threadIdx_x] = float_1[threadIdx_x];" in text
+
+
+def nvrtc():
+    """NVIDIA's compiler at run time, of the extra "cuda"; no GPU is needed."""
+    try:
+        lib = importlib.import_module("cuda.bindings.nvrtc")
+        lib.nvrtcVersion()
+    except (ImportError, RuntimeError) as error:
+        missing("cuda", f"NVRTC is not there: {error}")
+    return lib
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_nvrtc_compiles_it(name):
+    """To PTX, for three architectures, without a GPU."""
+    lib = nvrtc()
+    text = source(PROGRAMS[name](), "cuda").encode()
+    for arch in ("sm_75", "sm_80", "sm_90"):
+        error, program = lib.nvrtcCreateProgram(text, b"kernel.cu", 0, [], [])
+        (error,) = lib.nvrtcCompileProgram(program, 1, [f"--gpu-architecture={arch}".encode()])
+        if error != lib.nvrtcResult.NVRTC_SUCCESS:
+            size = lib.nvrtcGetProgramLogSize(program)[1]
+            log = b" " * size
+            lib.nvrtcGetProgramLog(program, log)
+            raise AssertionError(log.decode() + text.decode())
+        size = lib.nvrtcGetPTXSize(program)[1]
+        ptx = b" " * size
+        lib.nvrtcGetPTX(program, ptx)
+        assert f".target {arch}" in ptx.decode() and "main_kernel" in ptx.decode()
+
+
+def test_kernel_source_can_be_asked_for_alone():
+    mod = lower(tiled(vector=1), target="cuda")
+    for kind in DIALECTS:
+        made = kernel_source(mod["main_kernel"], "main_kernel", kind)
+        assert made.block == (16, 1, 1) and made.shared_bytes == made.shared_bytes
+        assert [p.read_only for p in made.pointers] == [True, True, False]

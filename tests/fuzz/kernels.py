@@ -1,0 +1,172 @@
+"""Fuzz target "gpu": random kernels with random schedules compute what the interpreter says.
+
+A case is a product with an epilogue, or sums of groups of rows across threads, of random sizes that
+the tiles need not divide. The schedule is drawn; a step that is refused is left out. The scheduled
+program is then held against the program before, on the interpreter, on the simulated CUDA device,
+and on OpenCL where there is a device.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import mlc_lab as tvm
+from mlc_lab.backend.interp import interpret
+from mlc_lab.lower import LowerError
+from mlc_lab.runtime.driver import driver_of
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
+
+from .harness import Draw, counts, note
+
+
+def _product(m, n, k, dtype):
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({m}, {k}), "{dtype}"), B: T.Buffer(({k}, {n}), "{dtype}"),
+         D: T.Buffer(({m}, {n}), "{dtype}")):
+    C = T.alloc_buffer(({m}, {n}), "{dtype}")
+    for i, j, k in T.grid({m}, {n}, {k}):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.{dtype}(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+    for i, j in T.grid({m}, {n}):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], T.{dtype}(0)) + T.{dtype}(1)
+""")
+
+
+def _rows(rows, width, dtype, reduce):
+    first, step = {"sum": ("0", "C[v] + A[v, vk]"),
+                   "max": ("-100", "T.max(C[v], A[v, vk])")}[reduce]
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({rows}, {width}), "{dtype}"), C: T.Buffer(({rows},), "{dtype}")):
+    for i, k in T.grid({rows}, {width}):
+        with T.block("C"):
+            v, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = T.{dtype}({first})
+            C[v] = {step}
+""")
+
+
+_REFUSED = object()
+
+
+def _tried(name, step, *args):
+    """What a step gives; _REFUSED where it is refused."""
+    try:
+        out = step(*args)
+    except ScheduleError:
+        counts[f"refused {name}"] += 1
+        return _REFUSED
+    counts[f"accepted {name}"] += 1
+    return out
+
+
+def _fetch(draw, sch, block, at, under, depth, threads):
+    """An operand in shared memory, fetched by all threads together, or by each for itself."""
+    copy = _tried("cache_read", sch.cache_read, block, at, draw.choice(["shared", "local"]))
+    if copy is _REFUSED:
+        return
+    if _tried("compute_at", sch.compute_at, copy, under) is _REFUSED:
+        return
+    if sch.get(copy).writes[0].buffer.scope() != "shared":
+        return
+    own = sch.get_loops(copy)[depth:]
+    if not own:
+        return
+    fused = sch.fuse(*own) if len(own) > 1 else own[0]
+    vector = draw.choice([1, 2, 4])
+    _, inner, lanes = sch.split(fused, [None, threads, vector])
+    _tried("bind", sch.bind, inner, "threadIdx.x")
+    if vector > 1:
+        _tried("vectorize", sch.vectorize, lanes)
+    if draw.chance(30):
+        _tried("storage_align", sch.storage_align, copy, 0, 0, 8, 1)
+
+
+def _tiles(draw: Draw, sch: Schedule) -> None:
+    """Tiles of blocks, virtual threads, threads and elements; operands fetched a tile at a time."""
+    block, last = sch.get_block("C"), sch.get_block("D")
+    i, j = sch.get_loops(last)
+    sizes = [[draw.choice([1, 2]), draw.choice([4, 1, 2, 3]), draw.choice([1, 2, 3])]
+             for _ in "ij"]
+    (i0, i1, i2, i3), (j0, j1, j2, j3) = (
+        sch.split(loop, [None, *size]) for loop, size in zip((i, j), sizes))
+    sch.reorder(i0, j0, i1, j1, i2, j2, i3, j3)
+    grid = sch.fuse(i0, j0)
+    sch.bind(grid, "blockIdx.x")
+    if draw.chance(50):
+        sch.bind(i1, "vthread.y")
+        sch.bind(j1, "vthread.x")
+    tx = sch.fuse(i2, j2)
+    sch.bind(tx, "threadIdx.x")
+    sch.set_scope(block, 0, "local")
+    if _tried("compute_at", sch.compute_at, block, tx) is _REFUSED:
+        return
+    own = sch.get_loops(block)[4:]
+    if not own:  # all of extent 1
+        return
+    *inner, k = own
+    k0, _ = sch.split(k, [None, draw.choice([4, 1, 2, 3])])
+    depth = 5  # loops down to k0
+    if inner and _tried("reorder", sch.reorder, k0, *inner) is _REFUSED:
+        depth += len(inner)
+    for at in (0, 1):
+        if draw.chance(70):
+            _fetch(draw, sch, block, at, k0, depth, sizes[0][1] * sizes[1][1])
+    if draw.chance(60):
+        _tried("decompose_reduction", sch.decompose_reduction, block, k0)
+
+
+def _groups(draw: Draw, sch: Schedule) -> None:
+    """Rows over blocks and threadIdx.y, the reduction over threadIdx.x."""
+    i, k = sch.get_loops("C")
+    i0, i1 = sch.split(i, [None, draw.choice([1, 2, 3, 4])])
+    sch.bind(i0, "blockIdx.x")
+    sch.bind(i1, "threadIdx.y")
+    factors = [None, draw.choice([4, 8, 5, 32, 7])]
+    k0, k1 = sch.split(k, factors if draw.chance(70) else factors[::-1])
+    lanes = k1 if draw.chance(70) else k0
+    _tried("bind", sch.bind, lanes, "threadIdx.x")
+    if draw.chance(30):
+        _tried("reorder", sch.reorder, k1, k0)
+
+
+def case(draw: Draw) -> None:
+    """One kernel."""
+    dtype = draw.choice(["int32", "float32"])
+    if draw.chance(60):
+        mod = _product(*(draw.integer(1, 20) for _ in "mnk"), dtype)
+        sch = Schedule(mod)
+        _tiles(draw, sch)
+    else:
+        reduce = draw.choice(["sum", "max"])
+        mod = _rows(draw.integer(1, 9), draw.integer(1, 70), dtype, reduce)
+        sch = Schedule(mod)
+        _groups(draw, sch)
+    note(sch.mod.script())
+    rng = np.random.default_rng(draw.integer(0, 9))
+    arrays = [rng.integers(-9, 9, [int(d) for d in sch.mod["main"].buffer_map[p].shape])
+              .astype(dtype) for p in sch.mod["main"].params]
+    want, got = ([a.copy() for a in arrays] for _ in range(2))
+    interpret(mod, *want)
+    interpret(sch.mod, *got)
+    np.testing.assert_array_equal(got[-1], want[-1], "the interpreter, scheduled")
+    for kind in ("cuda", "opencl"):
+        if kind == "opencl" and driver_of(kind).simulated:
+            continue
+        try:
+            rt = tvm.build(sch.mod, target=kind)
+        except LowerError as error:
+            counts[f"refused by lowering: {str(error).partition(':')[2][:60]}"] += 1
+            return
+        there = [tvm.nd.array(a, tvm.device(kind, 0)) for a in arrays]
+        rt["main"](*there)
+        np.testing.assert_array_equal(there[-1].numpy(), want[-1], f"the device {kind}")
+        counts[f"ran on {kind}"] += 1
