@@ -152,5 +152,7 @@ _GPU_HELP = ("A GPU program can be looked at with lower(program).show() and run 
 
 #: the builder of each target kind, `build(mod, target) -> Module`; other backends add theirs, with
 #: a row in `mlc_lab.target.KINDS`
-BUILDERS = {"llvm": _build_llvm, "nvptx": _build_nvptx, "cuda": _build_gpu, "opencl": _build_gpu,
-            "metal": _build_gpu, "webgpu": _build_gpu}
+BUILDERS = {
+    "llvm": _build_llvm, "nvptx": _build_nvptx,
+    "cuda": _build_gpu, "opencl": _build_gpu, "metal": _build_gpu, "webgpu": _build_gpu,
+}

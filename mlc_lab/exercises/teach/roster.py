@@ -93,7 +93,7 @@ def place_of(name: str) -> Place:
         found = _CANVAS.match(part)
         if found:
             return Place(found[1].strip(), "canvas", found[3], found[2] is not None)
-    path = PurePosixPath(name.rpartition(":")[2])
+    path = PurePosixPath(*(part for part in name.rpartition(":")[2].split("/") if part != ".."))
     if len(path.parts) > 2:  # STUDENT/ASSIGNMENT/FILE, as nbgrader has it
         return Place(path.parts[-3])
     own = path.stem == "answers" or "_" in path.parent.name  # a folder for each student
