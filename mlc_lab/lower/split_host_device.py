@@ -147,7 +147,7 @@ def _buffers(body: Stmt) -> list[Buffer]:
     """The buffers that a kernel uses and does not declare, in order of first use."""
     inside = {s.buffer for s in all_statements(body) if type(s) is DeclBuffer}
     inside_memory = {s.buffer_var for s in all_statements(body)
-                     if type(s) in (Allocate, AllocateConst)}
+                     if isinstance(s, (Allocate, AllocateConst))}
     found: dict[Buffer, None] = {}
     for item in pre_order(body):
         if type(item) in (BufferLoad, BufferStore):

@@ -223,9 +223,9 @@ class _Sync:
             return (set().union(*(h[0] for h in heads)), set().union(*(h[1] for h in heads)),
                     len(heads) == 2 and all(h[2] for h in heads))
         inner: Any = s
-        reads, writes, stops = self._head(inner.body)
+        more, stores, stops = self._head(inner.body)
         runs = type(s) is not While and (type(s) is not For or (as_int(s.extent) or 0) > 0)
-        return reads, writes, stops and runs
+        return more, stores, stops and runs
 
     def _written_apart(self, loop: For, memory: Var) -> bool:
         """Whether the iterations of a loop, in all threads, store to different places of memory
@@ -279,16 +279,18 @@ def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
     seen: set[Any] = set()
     below = 0
     for split in sorted(total.args, key=lambda a: a.scale if isinstance(a.scale, int) else 0):
-        numbers = (split.scale, split.extent, split.lower_factor, split.source.extent)
-        if not all(isinstance(n, int) for n in numbers) or not isinstance(split.source.source, Var):
+        var = split.source.source
+        numbers = [n for n in (split.scale, split.extent, split.lower_factor, split.source.extent)
+                   if isinstance(n, int)]
+        if len(numbers) < 4 or not isinstance(var, Var):
             return False
-        if split.scale <= below:
+        scale, extent, lower, whole = numbers
+        if scale <= below:
             return False
-        below += split.scale * (split.extent - 1)
-        key = id(split.source.source)
-        seen.add(split.source.source)
-        parts.setdefault(key, []).append((split.lower_factor, split.extent))
-        extents[key] = split.source.extent
+        below += scale * (extent - 1)
+        seen.add(var)
+        parts.setdefault(id(var), []).append((lower, extent))
+        extents[id(var)] = whole
     for key, found in parts.items():
         at = 1
         for lower, extent in sorted(found):

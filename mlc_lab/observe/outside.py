@@ -44,8 +44,10 @@ def calls_outside(program: object, known: Collection[str] = ()) -> list[str]:
             if type(item) is Call:
                 _see_call(item, found)
             # by its name: programs without a graph are looked at without loading Relax
-            elif type(item).__name__ == "ExternFunc" and item.global_symbol not in known:
-                found[f"the registered function {item.global_symbol[:60]!r}"] = None
+            elif type(item).__name__ == "ExternFunc":
+                name = getattr(item, "global_symbol", "")
+                if name not in known:
+                    found[f"the registered function {name[:60]!r}"] = None
             elif type(item) is AttrStmt and item.attr_key in _IMPORTS:
                 found[f"imported code ({item.attr_key})"] = None
         elif isinstance(item, (tuple, list)):

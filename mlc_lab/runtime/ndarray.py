@@ -333,7 +333,7 @@ def _on_device(driver: Driver, shape: tuple[int, ...], dtype: np.dtype) -> NDArr
     strides = [dtype.itemsize] * len(shape)
     for at in range(len(shape) - 2, -1, -1):
         strides[at] = strides[at + 1] * shape[at + 1]
-    owner = np.lib.stride_tricks.as_strided(
+    owner: Any = np.lib.stride_tricks.as_strided(
         np.zeros(1, dtype).view(_DeviceMemory), shape, strides, subok=True)
     owner.driver, owner.memory = driver, memory
     out = _from_dlpack(owner)

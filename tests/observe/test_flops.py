@@ -4,7 +4,10 @@ import pytest
 
 from mlc_lab import tir
 from mlc_lab.ir import IRModule
+from mlc_lab.lower import lower
 from mlc_lab.observe import flops
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.tir import Buffer, PrimFunc, decl_buffer
 from mlc_lab.tir.stmt import BufferStore, For, ForKind, IfThenElse, SeqStmt, While
 
@@ -87,3 +90,25 @@ def test_a_while_loop_cannot_be_counted():
     body = While(zero < 1.0, BufferStore(buffer, zero + 1.0, [0]))
     with pytest.raises(flops.Uncountable, match="while"):
         flops.count(PrimFunc([buffer], body))
+
+
+@pytest.mark.parametrize("factor", [3, 7, 16, 64])
+def test_iterations_that_a_predicate_leaves_out_do_not_count(factor):
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((20, 30), "float32"), B: T.Buffer((30, 50), "float32"),
+         C: T.Buffer((20, 50), "float32")):
+    for i, j, k in T.grid(20, 50, 30):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+    sch = Schedule(func)
+    i, j, k = sch.get_loops("C")
+    i_0, i_1 = sch.split(i, [None, 8])
+    j_0, j_1 = sch.split(j, [None, factor])
+    sch.reorder(i_0, j_0, k, i_1, j_1)
+    assert flops.count(sch.mod) == flops.count(func) == 2 * 20 * 50 * 30
+    assert flops.count(lower(sch.mod)) == 2 * 20 * 50 * 30

@@ -124,10 +124,12 @@ class HostFunction:
         source = self.kernels[name]
         params = self.mod[name].params
         given = Env({p: value(a, env) for p, a in zip(params, call.args)})
-        sizes = {tag: as_int(e) if as_int(e) is not None else value(e, given)
-                 for tag, e in source.extents.items()}
-        grid = tuple(int(sizes.get(f"blockIdx.{x}", 1)) for x in "xyz")
-        block = tuple(int(sizes.get(f"threadIdx.{x}", 1)) for x in "xyz")
+        sizes: dict[str, int] = {}
+        for tag, extent in source.extents.items():
+            known = as_int(extent)
+            sizes[tag] = int(value(extent, given)) if known is None else known
+        grid = tuple(sizes.get(f"blockIdx.{x}", 1) for x in "xyz")
+        block = tuple(sizes.get(f"threadIdx.{x}", 1) for x in "xyz")
         if 0 in grid or 0 in block:
             return  # no threads, nothing to do
         self.driver.launch(

@@ -9,7 +9,7 @@ from ..exercise import Exercise, Values, Wrong, row
 from .matrices import product
 
 
-def text(v: Values, first: int, second: int, third: int, of: str = "") -> str:
+def text(v: Values, first: int, second: int, third: int, *, of: str = "") -> str:
     """The trace, with decisions: numbers of candidates."""
     def sampled(candidates: list[int], chosen: int) -> str:
         probs = [round(1 / len(candidates), 3)] * len(candidates)
@@ -85,7 +85,7 @@ decisions, and nothing else changed, so that no predicate is needed.""",
     reference=lambda v: text(v, *v.right),
     wrong=lambda v: [
         Wrong(text(v, *v.start), 2, "block C has a predicate: T.where("),
-        Wrong(text(v, *v.right[:2], v.start[2]), 2, "block C has a predicate: T.where("),
+        Wrong(text(v, v.right[0], v.right[1], v.start[2]), 2, "block C has a predicate: T.where("),
         Wrong(text(v, *v.right, of="1"), 5, "instruction "),
         Wrong(text(v, max(v.rows), *v.right[1:]), 0, "sample_categorical"),
     ],

@@ -60,8 +60,8 @@ def random_inputs(mod: IRModule, seed: int) -> list[np.ndarray]:
         info = param.struct_info
         shape = info.shape.values if isinstance(info, TensorStructInfo) and (
             isinstance(info.shape, rx.ShapeExpr)) else [None]
-        sizes = [d if d is None else as_int(d) for d in shape]
-        if any(size is None for size in sizes):
+        sizes = [n for n in (as_int(d) for d in shape if d is not None) if n is not None]
+        if not isinstance(info, TensorStructInfo) or len(sizes) < len(shape):
             raise ValueError(f"the shape of the parameter {param.name} is not known")
         kind = dt.numpy_dtype(info.dtype)
         arrays.append(generator.uniform(-1, 1, sizes).astype(kind) if dt.is_float(info.dtype)
