@@ -221,7 +221,7 @@ def outcome(made: Program, mod, seed: int):
     """All arguments after a run in the interpreter, or the error that ended it."""
     arguments = made.arguments(seed)
     try:
-        interpret(mod["main"], *arguments)
+        interpret(mod, *arguments, func_name="main")  # with the kernels that it launches
     except InterpError as error:
         return error
     return arguments
@@ -266,7 +266,7 @@ class _Backwards(Mutator):
 def backwards(mod):
     """The program with all loops whose iterations run at the same time from their ends."""
     func = mod["main"]
-    return {"main": func.replace(body=_Backwards().visit(func.body))}
+    return tvm.IRModule({"main": func.replace(body=_Backwards().visit(func.body))})
 
 
 def has_loops(mod, kinds) -> bool:

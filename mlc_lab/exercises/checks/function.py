@@ -31,6 +31,7 @@ import tvm
 from mlc_lab.script import from_source
 from tvm.script import relax as R, tir as T
 import mlc_lab.relax.dpl, mlc_lab.relax.transform, mlc_lab.relax.analysis
+import mlc_lab.runtime  # some of its libraries make a file when they are loaded
 given = {"tvm": tvm, "relax": relax, "te": te, "tir": tir, "topi": topi, "R": R, "T": T, "np": np}
 """
 #: lines of an answer that are shown around the one at fault
