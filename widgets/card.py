@@ -11,6 +11,7 @@ and kept with what they reached in a file of the user's.
 
 from __future__ import annotations
 
+import re
 import threading
 from html import escape
 from pathlib import Path
@@ -143,13 +144,24 @@ class Card(View):
         return _told(self.task, self.answer["value"], self._result)
 
 
+def _prose(text: str) -> str:
+    """A statement as HTML: paragraphs, and programs between lines of three backquotes."""
+    parts: list[str] = []
+    for at, piece in enumerate(re.split(r"^```\w*\n(.*?)^```$", text, flags=re.M | re.S)):
+        if at % 2:
+            parts.append(f'<pre style="{_PRE}">{escape(piece)}</pre>')
+        else:
+            parts += [f"<p>{escape(p)}</p>" for p in re.split(r"\n\s*\n", piece.strip()) if p]
+    return "".join(parts)
+
+
 def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str, str]:
     """A card as text, and as HTML that needs no scripts."""
     head = f"{task['id']} {task['title']}"
     marks = str(result) if result is not None else ""
     answer = as_text(value) if value else ""
     parts = [f"<details open><summary><b>{escape(head)}</b></summary>",
-             f"<p>{escape(task['statement'])}</p>"]
+             _prose(task["statement"])]
     for title, text in (("The program", task["program"]), ("The answer", answer),
                         ("The marks", marks)):  # fmt: skip
         if text:

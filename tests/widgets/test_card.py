@@ -60,6 +60,20 @@ def test_the_form_without_scripts_says_the_same():
     assert "<script" not in html
 
 
+def test_programs_in_a_statement_keep_their_lines(chromium, tmp_path):
+    card = exercises.exercise("01.3", seed="ada")
+    assert card.task["statement"].count("```python") == 6
+    assert "```" not in card._static()[1] and card._static()[1].count("<pre") == 6
+    card.html(tmp_path / "page.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "page.html").as_uri())
+        listings = page.locator(".mlc-card .statement pre")
+        assert listings.count() == 6
+        assert listings.first.inner_text().startswith("for i, k in T.grid(")
+        assert "\n    if k == 0:\n" in listings.first.inner_text()
+        assert "`" not in page.locator(".mlc-card .statement").inner_text()
+
+
 @pytest.mark.slow
 def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
     with LabServer(tmp_path_factory.mktemp("lab")) as lab, open_page(

@@ -12,13 +12,32 @@ const LEVELS = ["", "one step", "a few steps", "needs thought", "a project"];
 const NAMES = ["A nudge", "A second hint", "Nearly all", "A solution"];
 
 /**
- * Text with `code` in it, in paragraphs.
+ * Text with `code` in it, in paragraphs; a program stands between two lines of three backquotes.
  * @param {string} text
+ * @returns {HTMLElement[]}
  */
 export function paragraphs(text) {
+  /** @type {HTMLElement[]} */
+  const out = [];
+  text
+    .trim()
+    .split(/^```\w*\n([^]*?)^```$/m)
+    .forEach((piece, at) => {
+      if (at % 2) out.push(code(piece.replace(/\n$/, "")));
+      else out.push(...prose(piece));
+    });
+  return out;
+}
+
+/**
+ * Paragraphs of text with `code` in it.
+ * @param {string} text
+ */
+function prose(text) {
   return text
     .trim()
     .split(/\n\s*\n/)
+    .filter((part) => part)
     .map((part) =>
       h(
         "p",
