@@ -110,11 +110,14 @@ def first_iterations(state: ScheduleState, block: StmtSRef, depth: int,
         table[lp.loop_var] = substitute(lp.min, table) if lp.loop_var in away else came_from(
             Var(f"{lp.loop_var.name}{suffix}", lp.loop_var.dtype), lp.loop_var)
     at_start = {v: table[v] for v in away}
+    analyzer: Analyzer | None = None
     condition: PrimExpr = op.const(True)
     for part in conjuncts(predicate):
-        if not uses_var(part, away) or not _analyzer(state, block, loops).can_prove(
-                substitute(part, at_start)):
-            condition = op.logical_and(condition, substitute(part, table))
+        if uses_var(part, away):
+            analyzer = analyzer or _analyzer(state, block, loops)
+            if analyzer.can_prove(substitute(part, at_start)):
+                continue
+        condition = op.logical_and(condition, substitute(part, table))
     return FirstIterations(table, kept, dropped, condition)
 
 

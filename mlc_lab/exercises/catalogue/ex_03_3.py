@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
+from .matrices import product
 
 
 def program(v: Values):
     """A matrix product."""
-    return from_source(f"""
-@I.ir_module
-class Module:
-    @T.prim_func
-    def main(A: T.Buffer(({v.n}, {v.k}), "float32"), B: T.Buffer(({v.k}, {v.m}), "float32"),
-             C: T.Buffer(({v.n}, {v.m}), "float32")):
-        for i, j, k in T.grid({v.n}, {v.m}, {v.k}):
-            with T.block("C"):
-                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
-                with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
-""")
+    return product(v.n, v.m, v.k)
 
 
 def tiled(rows: int, columns: int, vectorized: bool = True, cached: bool = True) -> str:
