@@ -159,20 +159,20 @@ def new_analyzer(analyzer: Analyzer | None) -> Analyzer:
 def collect_splits(bindings: Sequence[IterSumExpr]) -> dict[IterMark, list[IterSplitExpr]]:
     """The splits of every mark that occurs in `bindings`, inner ones included."""
     splits: dict[IterMark, list[IterSplitExpr]] = {}
-
-    def visit(total: IterSumExpr) -> None:
-        for split in total.args:
-            known = splits.get(split.source)
-            if known is None:
-                splits[split.source] = [split]
-                if isinstance(split.source.source, IterSumExpr):
-                    visit(split.source.source)
-            else:
-                known.append(split)
-
     for binding in bindings:
-        visit(binding)
+        _add_splits(binding, splits)
     return splits
+
+
+def _add_splits(total: IterSumExpr, splits: dict[IterMark, list[IterSplitExpr]]) -> None:
+    for split in total.args:
+        known = splits.get(split.source)
+        if known is None:
+            splits[split.source] = [split]
+            if isinstance(split.source.source, IterSumExpr):
+                _add_splits(split.source.source, splits)
+        else:
+            known.append(split)
 
 
 def marks_within(mark: IterMark) -> Iterator[IterMark]:

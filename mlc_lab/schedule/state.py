@@ -388,30 +388,25 @@ _BELOW: dict[type, Callable[[Any], tuple[Stmt, ...]]] = {
 def child_realizes(stmt: Stmt) -> list[BlockRealize]:
     """The BlockRealizes below a block or loop, not looking into blocks."""
     out: list[BlockRealize] = []
-
-    def walk(item: Stmt) -> None:
+    stack = list(sub_statements(stmt))[::-1]
+    while stack:
+        item = stack.pop()
         if type(item) is BlockRealize:
             out.append(item)
         else:
-            for sub in sub_statements(item):
-                walk(sub)
-
-    for item in sub_statements(stmt):
-        walk(item)
+            stack += list(sub_statements(item))[::-1]
     return out
 
 
 def blocks_under(stmt: Stmt) -> list[Block]:
     """A block and all blocks below it, those within blocks as well."""
     out: list[Block] = []
-
-    def walk(item: Stmt) -> None:
+    stack = [stmt]
+    while stack:
+        item = stack.pop()
         if type(item) is Block:
             out.append(item)
-        for sub in sub_statements(item):
-            walk(sub)
-
-    walk(stmt)
+        stack += list(sub_statements(item))[::-1]
     return out
 
 

@@ -301,44 +301,44 @@ def free_vars(root: Node) -> list[Var]:
     """The Vars that are used but not bound under `root`, in order of first use."""
     found: dict[Var, None] = {}
     bound: set[Var] = set()
-
-    def walk(item: Node) -> None:
-        if isinstance(item, Var):
-            if item not in bound:
-                found.setdefault(item)
-            return
-        if type(item) is For:
-            walk(item.min)
-            walk(item.extent)
-            bound.add(item.loop_var)
-            walk(item.body)
-            return
-        if type(item) is LetStmt or type(item) is Let:
-            walk(item.value)
-            bound.add(item.var)
-            walk(item.body)
-            return
-        if type(item) is Block:
-            for iv in item.iter_vars:
-                walk(iv.dom)
-                bound.add(iv.var)
-            for buffer in item.alloc_buffers:
-                bound.add(buffer.data)
-            for match in item.match_buffers:
-                walk(match.source)
-                bound.add(match.buffer.data)
-                bound.update(v for v in (*match.buffer.strides, match.buffer.elem_offset)
-                             if isinstance(v, Var))
-        elif type(item) is Allocate or type(item) is AllocateConst:
-            bound.add(item.buffer_var)
-        elif type(item) is BufferLoad or type(item) is BufferStore:
-            if item.buffer.data not in bound:
-                found.setdefault(item.buffer.data)
-        for sub in item.children():
-            walk(sub)
-
-    walk(root)
+    _find_free(root, found, bound)
     return list(found)
+
+
+def _find_free(item: Node, found: dict[Var, None], bound: set[Var]) -> None:
+    if isinstance(item, Var):
+        if item not in bound:
+            found.setdefault(item)
+        return
+    if type(item) is For:
+        _find_free(item.min, found, bound)
+        _find_free(item.extent, found, bound)
+        bound.add(item.loop_var)
+        _find_free(item.body, found, bound)
+        return
+    if type(item) is LetStmt or type(item) is Let:
+        _find_free(item.value, found, bound)
+        bound.add(item.var)
+        _find_free(item.body, found, bound)
+        return
+    if type(item) is Block:
+        for iv in item.iter_vars:
+            _find_free(iv.dom, found, bound)
+            bound.add(iv.var)
+        for buffer in item.alloc_buffers:
+            bound.add(buffer.data)
+        for match in item.match_buffers:
+            _find_free(match.source, found, bound)
+            bound.add(match.buffer.data)
+            bound.update(v for v in (*match.buffer.strides, match.buffer.elem_offset)
+                         if isinstance(v, Var))
+    elif type(item) is Allocate or type(item) is AllocateConst:
+        bound.add(item.buffer_var)
+    elif type(item) is BufferLoad or type(item) is BufferStore:
+        if item.buffer.data not in bound:
+            found.setdefault(item.buffer.data)
+    for sub in item.children():
+        _find_free(sub, found, bound)
 
 
 def uses_var(root: Node, var: Any) -> bool:

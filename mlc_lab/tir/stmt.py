@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Iterable, Mapping, Sequence
 
 from ..ir.containers import is_dict, is_mapping, is_sequence, is_tuple
 from ..ir.node import Node, defines, node, plain, uses
@@ -274,22 +274,20 @@ EMPTY: Mapping[str, Any] = {}
 TRUE = IntImm("bool", 1)
 
 
+def _flatten(items: Iterable[Any], flat: list[Stmt]) -> None:
+    for item in items:
+        if type(item) is SeqStmt:
+            flat.extend(item.seq)
+        elif is_sequence(item):
+            _flatten(item, flat)
+        elif item is not None:
+            flat.append(item)
+
+
 def seq(*stmts: Any) -> Stmt:
     """Statements in order: nested sequences are flattened, one statement stays itself."""
     flat: list[Stmt] = []
-
-    def push(item: Any) -> None:
-        if item is None:
-            return
-        if is_sequence(item):
-            for sub in item:
-                push(sub)
-        elif type(item) is SeqStmt:
-            flat.extend(item.seq)
-        else:
-            flat.append(item)
-
-    push(stmts)
+    _flatten(stmts, flat)
     if not flat:
         return Evaluate(IntImm("int32", 0))
     return flat[0] if len(flat) == 1 else SeqStmt(tuple(flat))
