@@ -198,6 +198,10 @@ class BlockBuilder:
         scope = self._functions[-1]
         if scope.finished:
             raise RuntimeError(f"function {scope.name!r} has its result already")
+        if self._blocks and self._blocks[-1].is_dataflow:
+            raise RuntimeError("emit_func_output stands in `with bb.dataflow():`. Give the result "
+                               "out of the block with `gv = bb.emit_output(...)`, and call "
+                               "`bb.emit_func_output(gv)` after the block")
         if params is not None:
             if scope.params is not None:
                 raise RuntimeError("the parameters are given twice: to bb.function and to "

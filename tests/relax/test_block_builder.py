@@ -275,3 +275,12 @@ def test_blocks_that_are_no_longer_dataflow_are_joined_with_their_neighbours():
     plain = relax.transform.ToNonDataflow()(bb.get())
     assert len(plain["main"].body.blocks) == 1
     check_roundtrip(plain)
+
+
+def test_the_result_of_a_function_does_not_belong_in_a_dataflow_block():
+    bb = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    with pytest.raises(RuntimeError, match="after the block"):
+        with bb.function("main", [x]):
+            with bb.dataflow():
+                bb.emit_func_output(bb.emit(relax.op.add(x, x)))
