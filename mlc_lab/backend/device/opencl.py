@@ -89,13 +89,14 @@ def open_device() -> OpenCLDriver | None:
 
 
 def _compiles(device: Any) -> bool:
-    """Whether a device takes any program: PoCL 3 takes none on a processor that is newer than it."""
+    """Whether a device takes any program: PoCL 3 takes none on a processor newer than it is."""
     import pyopencl as cl
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            cl.Program(cl.Context([device]), "__kernel void f(__global int* a) { a[0] = 1; }").build()
+            text = "__kernel void f(__global int* a) { a[0] = 1; }"
+            cl.Program(cl.Context([device]), text).build()
         except cl.Error as error:
             warnings.simplefilter("default")
             first = next((x for x in str(error).splitlines() if x.startswith("error:")), error)
