@@ -56,7 +56,8 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, Visitor, all_statements, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import (
-    Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt, While, seq,
+    Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt,
+    While, seq,
 )
 from .common import LowerError, function_pass
 
@@ -343,7 +344,8 @@ def _guarded(condition: PrimExpr, s: Stmt) -> Stmt:
     if type(s) is SeqStmt:
         return seq(*[_guarded(condition, item) for item in s.seq])
     if type(s) is For and not _reads(s.min) and not _reads(s.extent) or (
-            type(s) is LetStmt and not _reads(s.value)) or type(s) in (AttrStmt, Allocate, DeclBuffer):
+            type(s) is LetStmt and not _reads(s.value)) or (
+            type(s) in (AttrStmt, Allocate, DeclBuffer)):
         inner: Any = s
         return inner.replace(body=_guarded(condition, inner.body))
     return s if _is_barrier(s) else IfThenElse(condition, s, None)

@@ -23,7 +23,7 @@ from .function import PrimFunc
 from .stmt import (
     AllocateConst, Allocate, AssertStmt, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore,
     DeclBuffer, Evaluate, For, IfThenElse, LetStmt, MatchBufferRegion, SeqStmt, Stmt, While,
-    map_annotations, seq,
+    map_annotations,
 )
 
 if TYPE_CHECKING:
