@@ -6,6 +6,7 @@
     python dev.py test    install everything into .venv and run every test
     python dev.py setup   only install
     python dev.py fuzz --minutes 60    look for wrong answers with random programs
+    python dev.py site    run all lessons and build the site into build/site/html
 
 For those who change it:
 
@@ -196,7 +197,7 @@ def scripts() -> int:
 
 #: what runs without the environment of the checkout
 ALONE = {"js": scripts, "lessons": lessons, "release": release}
-VERBS = ("lab", "test", "setup", "fuzz", "check", "coverage", "package", "types", *ALONE)
+VERBS = ("lab", "test", "setup", "fuzz", "site", "check", "coverage", "package", "types", *ALONE)
 
 
 def main() -> int:
@@ -240,6 +241,8 @@ def main() -> int:
     if verb == "fuzz":
         path = os.pathsep.join([str(ROOT / "tests"), str(ROOT)])
         return run("-m", "fuzz", *rest, PYTHONPATH=path)
+    if verb == "site":
+        return run("website/build.py", *rest)
     return 0
 
 

@@ -14,6 +14,9 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
 VERSION = re.search(r'^version = "(.*)"', PROJECT, re.M)[1]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+#: what the jobs that publish may do, more than read
+PUBLISHES = {("release", "publish"): {"id-token": "write"},
+             ("site", "site"): {"contents": "read", "pages": "write", "id-token": "write"}}
 #: commands of the systems that workflows run on, and of packages that they install there
 KNOWN = {"docker", "jupyter-repo2docker", "npm", "python", "sudo", ".venv/bin/python"}
 
@@ -74,8 +77,7 @@ def test_a_workflow_is_whole_and_its_commands_exist(path):
 def test_only_the_job_that_publishes_may_ask_for_an_identity():
     for path in WORKFLOWS:
         for name, job in jobs(path):
-            wanted = {"id-token": "write"} if name == "publish" else None
-            assert job.get("permissions") == wanted
+            assert job.get("permissions") == PUBLISHES.get((path.stem, name))
 
 
 def test_what_commits_run_exists():

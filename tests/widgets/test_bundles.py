@@ -41,10 +41,10 @@ def views():
 
 
 def test_each_view_has_a_bundle_and_no_bundle_is_left_over():
-    assert sorted(p.name for p in BUNDLES.iterdir()) == sorted([*views(), "page.js"])
+    assert sorted(p.name for p in BUNDLES.iterdir()) == sorted([*views(), "page.js", "site.js"])
 
 
-@pytest.mark.parametrize("name", [*views(), "page.js"])
+@pytest.mark.parametrize("name", [*views(), "page.js", "site.js"])
 def test_a_bundle_is_made_of_the_files_as_they_are(name):
     digest = hashlib.sha256()
     for each in sorted(sources(name)):

@@ -1,0 +1,62 @@
+"""The site: it is built, all links lead somewhere, nothing is asked of another host, views live."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from browser import open_page
+
+pytest.importorskip("myst_nb")
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The site with the outputs of one lesson; the build follows all links."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "website/build.py", "--lessons", "02", "--output", str(folder)]
+    made = subprocess.run([*command, "--quiet"], cwd=ROOT, capture_output=True, text=True)
+    assert made.returncode == 0, made.stdout + made.stderr
+    assert "WARNING: " not in made.stderr, made.stderr
+    return folder / "html"
+
+
+def test_links_that_lead_nowhere_are_found(tmp_path):
+    sys.path.insert(0, str(ROOT / "website"))
+    import links
+
+    (tmp_path / "a.html").write_text(
+        '<p id="here"><a href="b.html">b</a><a href="#there">there</a><a href="#here">here</a>'
+        '<a href="https://example.org">out</a><img src="https://example.org/x.png">')
+    assert links.check(tmp_path) == [
+        "a.html: b.html is not there", "a.html: #there names a place that is not there",
+        "a.html: loads https://example.org/x.png from another host"]
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light")])
+@pytest.mark.parametrize("page_of", ["index", "notebooks/02_tensorir_and_blocks",
+                                     "primitives/reorder", "gallery/matrix_product"])
+def test_a_page_is_usable_and_clean_for_axe(chromium, site, page_of, width, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    with open_page(chromium, scheme=scheme, width=width) as page:
+        page.goto((site / f"{page_of}.html").as_uri())
+        places = page.locator("[data-mlc-kept]")
+        for n in range(places.count()):
+            places.nth(n).scroll_into_view_if_needed()
+            page.wait_for_function("n => document.querySelectorAll('[data-mlc-kept]')[n]"
+                                   ".querySelector('button, input')", arg=n)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
+        assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.browser
+def test_a_stepper_is_stepped_on_a_page_from_a_disk(chromium, site):
+    with open_page(chromium) as page:
+        page.goto((site / "primitives" / "split.html").as_uri())
+        page.get_by_role("button", name="Next").click()
+        page.wait_for_function("document.querySelector('[data-mlc-kept]').innerText"
+                               ".includes('sch.split')")

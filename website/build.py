@@ -1,0 +1,333 @@
+"""Builds the site: lessons that were run, with their views alive, documents, and what to look up.
+
+    python dev.py site                        all of it, into build/site/html
+    python dev.py site --lessons 02 03        run these lessons only: others show no outputs, and
+                                              the gallery no counts
+
+Sources are gathered in build/site/source: the lessons with their outputs, the documents as they
+are, and pages that are written here: one for each primitive, with the example of its docstring as a
+stepper; a gallery of schedules; the exercises; the API from docstrings. Sphinx makes pages of them.
+Each view's recording stands in its page, and widgets/js/site.js draws it: pages ask no other host
+for anything, and work from a disk. Last, all links are followed (links.py).
+
+A lesson is run once for each state of its notebook and of the package; build/site/lessons keeps the
+results.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import inspect
+import json
+import re
+import shutil
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent
+sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(HERE)]
+
+import links  # noqa: E402
+import nbformat  # noqa: E402
+
+REPOSITORY = "https://github.com/mlc-lab/mlc-lab/blob/main"
+VIEW = "application/vnd.mlc-lab.view+json"
+#: the caches of the gallery's counts: those of a common core
+CACHES = "32K:8, 1M:16"
+#: what is documented from docstrings, and under which title
+API = {
+    "mlc_lab.tir": "Tensor programs", "mlc_lab.schedule": "Schedules",
+    "mlc_lab.te": "Tensor expressions",
+    "mlc_lab.topi": "Operators as tensor expressions", "mlc_lab.relax": "Relax",
+    "mlc_lab.relax.transform": "Passes of Relax", "mlc_lab.lower": "Lowering",
+    "mlc_lab.meta_schedule": "Search", "mlc_lab.runtime": "Running", "mlc_lab.target": "Targets",
+    "mlc_lab.observe": "Views", "mlc_lab.exercises": "Exercises", "mlc_lab.compat": "Names of TVM",
+}  # fmt: skip
+
+
+# ------------------------------------------------------------------------------------ views
+
+
+def place(data: dict[str, Any]) -> str | None:
+    """The HTML of an output that is a view: its recording, and what is there without scripts."""
+    kept = data.get(VIEW)
+    if kept is None:
+        return None
+    if kept.get("empty"):
+        return ""
+    text = json.dumps(kept, separators=(",", ":")).replace("<", "\\u003c")
+    fallback = data.get("text/html", "")
+    fallback = fallback if isinstance(fallback, str) else "".join(fallback)
+    return (f'<div class="mlc-place" data-mlc-kept><script type="application/json">{text}</script>'
+            f"<div>{fallback}</div></div>")
+
+
+def shown(view: Any) -> str:
+    """A view as HTML for a page."""
+    found = view._repr_mimebundle_()
+    data = found[0] if isinstance(found, tuple) else found
+    return place(data) or ""
+
+
+# ---------------------------------------------------------------------------------- lessons
+
+
+def state_of_package() -> str:
+    """A digest of all that a lesson's outputs depend on, but for the lesson."""
+    digest = hashlib.sha256()
+    for folder in ("mlc_lab", "widgets"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".js", ".css") and "__pycache__" not in path.parts:
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def run_lesson(path: Path, cache: Path, state: str) -> nbformat.NotebookNode:
+    """The notebook with its outputs. A cell that fails stops the build."""
+    from nbclient import NotebookClient
+
+    key = hashlib.sha256(path.read_bytes() + state.encode()).hexdigest()[:24]
+    kept = cache / f"{path.stem}-{key}.ipynb"
+    if not kept.exists():
+        print(f"running {path.name}", flush=True)
+        notebook = nbformat.read(path, as_version=4)
+        NotebookClient(notebook, timeout=900, kernel_name="python3",
+                       resources={"metadata": {"path": str(path.parent)}}).execute()
+        cache.mkdir(parents=True, exist_ok=True)
+        for old in cache.glob(f"{path.stem}-*.ipynb"):
+            old.unlink()
+        nbformat.write(notebook, kept)
+    return nbformat.read(kept, as_version=4)
+
+
+def with_places(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """Outputs that are views become places that the site's script fills."""
+    notebook.metadata.pop("widgets", None)  # for hosts with a kernel
+    for cell in notebook.cells:
+        if cell.cell_type != "code":
+            continue
+        kept = []
+        for output in cell.outputs:
+            html = place(output.get("data", {}))
+            if html == "":
+                continue
+            if html is not None:
+                output["data"] = {"text/html": html}
+            elif "text/html" in output.get("data", {}):
+                output["data"]["text/html"] = re.sub(
+                    r'style="color:#(\w{6})"', r'class="tone-\1"', output["data"]["text/html"])
+            output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+            kept.append(output)
+        cell.outputs = kept
+    return notebook
+
+
+def lessons(source: Path, cache: Path, only: list[str] | None) -> None:
+    """All lessons, those of `only` (or all) with outputs."""
+    (source / "notebooks").mkdir()
+    state = state_of_package()
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        runs = only is None or path.stem[:2] in only
+        notebook = (with_places(run_lesson(path, cache, state)) if runs
+                    else nbformat.read(path, as_version=4))
+        for cell in notebook.cells:
+            if cell.cell_type == "markdown":
+                cell.source = outward(cell.source, "notebooks")
+        nbformat.write(notebook, source / "notebooks" / path.name)
+
+
+# -------------------------------------------------------------------------------- documents
+
+
+def outward(text: str, folder: str) -> str:
+    """Relative links to files that the site does not have lead to the repository."""
+
+    def link(found: re.Match) -> str:
+        words, target = found.group(1), found.group(2)
+        path, mark, anchor = target.partition("#")
+        if "://" in target or target.startswith(("#", "mailto:")) or not path:
+            return found.group(0)
+        absolute = (ROOT / folder / path).resolve()
+        inside = absolute.relative_to(ROOT).as_posix() if absolute.is_relative_to(ROOT) else path
+        here = inside.endswith(".ipynb") or re.match(
+            r"docs/[\w/]+\.(md|png|svg)$|(CONTRIBUTING|CHANGELOG)\.md$", inside)
+        return found.group(0) if here else f"[{words}]({REPOSITORY}/{inside}{mark}{anchor})"
+
+    return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", link, text)
+
+
+def documents(source: Path) -> None:
+    """docs/, and the two files of the repository that readers look for."""
+    shutil.copytree(ROOT / "docs", source / "docs", ignore=shutil.ignore_patterns("*.py"))
+    for path in (source / "docs").rglob("*.md"):
+        folder = (ROOT / "docs" / path.relative_to(source / "docs")).parent
+        path.write_text(outward(path.read_text(encoding="utf-8"),
+                                folder.relative_to(ROOT).as_posix()), encoding="utf-8")
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        (source / name).write_text(outward(text, ""), encoding="utf-8")
+    shutil.copy(HERE / "index.md", source / "index.md")
+
+
+# ------------------------------------------------------------------------------- to look up
+
+
+def primitives(source: Path) -> None:
+    """A page for each primitive: what it does, and its example as a stepper."""
+    import mlc_lab.schedule.primitive  # noqa: F401
+    from mlc_lab.schedule import InstructionKind, Schedule
+    from schedule.docstring_examples import as_function, example, names_for
+
+    folder = source / "primitives"
+    folder.mkdir()
+    rows = []
+    for kind in sorted(InstructionKind.registry.values(), key=lambda k: k.method):
+        view = ""
+        if example(kind):
+            before, call, where, _ = example(kind)
+            sch = Schedule(as_function(before)[0])
+            eval(call, {"sch": sch, **names_for(sch, where)})  # the project's own docstring
+            view = f"## Step through it\n\n```{{raw}} html\n{shown(sch.explore(False))}\n```\n"
+        given = list(inspect.signature(kind.fn).parameters.values())[1:]
+        words = ", ".join(str(p.replace(annotation=p.empty)) for p in given).replace("'", '"')
+        text = inspect.cleandoc(kind.doc)
+        (folder / f"{kind.method}.md").write_text(
+            f"# {kind.method}\n\n```python\nsch.{kind.method}({words})\n```\n\n"
+            f"```{{eval-rst}}\n{text}\n```\n\n{view}", encoding="utf-8")
+        rows.append(f"| [{kind.method}]({kind.method}.md) | {kind.meaning} |")
+    names = "\n".join(sorted(k.method for k in InstructionKind.registry.values()))
+    (folder / "index.md").write_text(
+        "# Schedule primitives\n\n| primitive | what it does |\n|---|---|\n" + "\n".join(rows)
+        + f"\n\n```{{toctree}}\n:hidden:\n\n{names}\n```\n", encoding="utf-8")
+
+
+def gallery(source: Path, counts: str | bool) -> None:
+    """The ready-made schedules, each as a stepper with the Python that its trace gives; `counts`
+    says of which caches the misses are counted."""
+    from mlc_lab.observe.live_pages import PAGES
+
+    folder = source / "gallery"
+    folder.mkdir()
+    names = []
+    for name, page in PAGES.items():
+        file = name.replace(" ", "_")
+        made = page.make()
+        sch = next(iter(made.values())) if isinstance(made, dict) else made
+        view = shown(sch.explore(False, counts=counts, progress=False))
+        trace = "\n".join(sch.trace.as_python())
+        about = inspect.cleandoc(page.make.__doc__ or "")
+        (folder / f"{file}.md").write_text(
+            f"# {name.capitalize()}\n\n{about}\n\n```{{raw}} html\n{view}\n```\n\n"
+            f"## Its trace\n\n```python\n{trace}\n```\n\n"
+            f"With its numbers as sliders: `mlc_lab.explore_live(\"{name}\")`.\n", encoding="utf-8")
+        names.append(file)
+    (folder / "index.md").write_text(
+        "# Gallery of schedules\n\nWell-known programs, step by step.\n\n```{toctree}\n"
+        + "\n".join(names) + "\n```\n", encoding="utf-8")
+
+
+def exercise_page(source: Path) -> None:
+    """The statements of all exercises."""
+    from mlc_lab import exercises
+
+    parts = ["# Exercises\n\nEach is checked on the spot in its lesson, in a notebook with "
+             "`exercise(\"03.2\")`, or in a terminal with `mlc-lab exercise 03.2`.\n"]
+    for one in exercises.catalogue():
+        parts.append(f"## {one.id} {one.title}\n\n*Lesson {one.lesson}, level {one.level}.*\n\n"
+                     f"{one.variant(0).statement}\n")
+    (source / "exercises.md").write_text("\n".join(parts), encoding="utf-8")
+
+
+def api(source: Path) -> None:
+    """A page for each package: the functions and classes that it defines and that people import."""
+    folder = source / "api"
+    folder.mkdir()
+    for module, title in API.items():
+        found = importlib.import_module(module)
+        parts = []
+        for name in sorted({*getattr(found, "__all__", ()), *dir(found)}):
+            thing = None if name.startswith("_") else getattr(found, name, None)
+            if not (inspect.isclass(thing) or inspect.isfunction(thing)) or module != max(
+                    (m for m in API if f"{thing.__module__}.".startswith(f"{m}.")),
+                    key=len, default=""):
+                continue
+            if inspect.isclass(thing):
+                parts.append(f".. autoclass:: {module}.{name}\n   :members:\n")
+            else:
+                parts.append(f".. autofunction:: {module}.{name}\n")
+        (folder / f"{module}.md").write_text(
+            f"# {title}\n\n`{module}`: {inspect.cleandoc(found.__doc__ or '').splitlines()[0]}\n\n"
+            "```{eval-rst}\n" + "\n".join(parts) + "\n```\n", encoding="utf-8")
+    (folder / "index.md").write_text(
+        "# API\n\n```{toctree}\n" + "\n".join(API) + "\n```\n", encoding="utf-8")
+
+
+# ------------------------------------------------------------------------------------- all
+
+
+def statics(source: Path) -> None:
+    """The views' scripts and style sheets, as the site's script asks for them."""
+    folder = source / "_static" / "views"
+    folder.mkdir(parents=True)
+    for path in (ROOT / "widgets" / "bundles").glob("*.js"):
+        shutil.copy(path, folder)
+    for path in (ROOT / "widgets" / "js").glob("*.css"):
+        shutil.copy(path, folder)
+    shutil.copy(HERE / "site.css", source / "_static")
+    shutil.copy(HERE / "conf.py", source / "conf.py")
+
+
+#: what the theme leaves out, for those who use a keyboard or a screen reader
+MENDED = {
+    '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
+    "<pre>": '<pre tabindex="0">',
+    '<pre style="': '<pre tabindex="0" style="',
+}
+
+
+def mended(html: Path) -> None:
+    """Give each page what it lacks: levels of headings, and programs that a keyboard can scroll."""
+    for path in html.rglob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        for old, new in MENDED.items():
+            text = text.replace(old, new)
+        path.write_text(text, encoding="utf-8")
+
+
+def main() -> int:
+    """Build, and follow the links."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--lessons", nargs="*", metavar="NN", help="run only these lessons")
+    parser.add_argument("--output", type=Path, default=ROOT / "build" / "site")
+    parser.add_argument("--quiet", action="store_true", help="print warnings and errors only")
+    args = parser.parse_args()
+    warnings.simplefilter("ignore")
+    source, html = args.output / "source", args.output / "html"
+    for folder in (source, html):
+        shutil.rmtree(folder, ignore_errors=True)
+    source.mkdir(parents=True)
+    for part in (statics, documents, primitives, exercise_page, api):
+        part(source)
+    gallery(source, CACHES if args.lessons is None else False)
+    lessons(source, args.output / "lessons", args.lessons)
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", str(source), str(html)]
+    failed = subprocess.call([*command, "-q"] if args.quiet else command, cwd=ROOT)
+    if failed:
+        return failed
+    mended(html)
+    wrong = links.check(html)
+    for line in wrong:
+        print(line)
+    print(f"{html / 'index.html'}: {sum(1 for _ in html.rglob('*.html'))} pages"
+          + (f", {len(wrong)} links lead nowhere" if wrong else ", all links lead somewhere"))
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
