@@ -17,7 +17,6 @@ from ...backend.device.host import HostFunction
 from ...backend.device.real import RealDriver
 from ...backend.source import DIALECTS, KernelSource, sources
 from ...ir import dtype as dt
-from ...ir.module import IRModule
 from ...lower.origins import lower_with_blocks
 from ...lower.pipeline import as_module
 from ...lower.scalarize_vectors import ScalarizeVectors
@@ -26,13 +25,10 @@ from ...lower.verify_gpu_code import VerifyGPUCode
 from ...tir import expr as E
 from ...tir.buffer import Buffer
 from ...tir.function import PrimFunc
-from ...tir.functor import pre_order
-from ...tir.op import as_int
-from ...tir.stmt import BufferStore
 from .. import flops
 from ..instrument import concrete
 from ..measure import Unmeasurable, only_function
-from .lockstep import Memory
+from .lockstep import Memory, needed_numbers
 
 if TYPE_CHECKING:
     from ...target.target import Target
@@ -158,8 +154,9 @@ class Program:
         inner = driver.launched
 
         def with_data(launch: Launch) -> None:
+            needed = needed_numbers(launch.func.body)
             for var, value in launch.given.items():
-                if isinstance(value, Memory) and (data or _is_read_for_control(launch.func, var)):
+                if isinstance(value, Memory) and (data or var in needed):
                     value.data = driver.array(value.base).view(dt.numpy_dtype(value.dtype))
             inner(launch)
 
@@ -189,17 +186,6 @@ class Program:
         if dt.is_float(buffer.dtype):
             return generator.uniform(-1, 1, shape).astype(kind)
         return generator.integers(0, 2 if dt.is_bool(buffer.dtype) else 8, shape).astype(kind)
-
-
-def _is_read_for_control(func: PrimFunc, var: E.Var) -> bool:
-    from .lockstep import _needed
-
-    return var in _needed(func.body, False)
-
-
-def module_of(program: object) -> IRModule:
-    """A program in any of its forms as a module."""
-    return as_module(program)
 
 
 __all__ = ["ALIGN", "Launch", "Program"]

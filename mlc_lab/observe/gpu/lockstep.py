@@ -148,7 +148,7 @@ class Lockstep(LaneExpressions):
                 self.memory[var] = value
             else:
                 self.env[var] = value
-        self.needed = _needed(kernel.body, values)
+        self.needed = needed_numbers(kernel.body, values)
         self.body = self._compile(body)
 
     def run(self) -> None:
@@ -609,7 +609,7 @@ def _iterations(s: S.For) -> int:
     return UNROLLED + 1 if extent is None else extent * inner
 
 
-def _needed(body: Any, everything: bool) -> set[E.Var]:
+def needed_numbers(body: Any, everything: bool = False) -> set[E.Var]:
     """The memory and the names whose numbers indices and conditions depend on."""
     needed: set[E.Var] = set()
 
@@ -654,4 +654,4 @@ _STATEMENTS: dict[type, Callable[[Lockstep, Any], Callable[[], None]]] = {
     S.AssertStmt: Lockstep._inner,
 }
 
-__all__ = ["Lockstep", "Mask", "Memory", "Site", "Watcher"]
+__all__ = ["Lockstep", "Mask", "Memory", "Site", "Watcher", "needed_numbers"]
