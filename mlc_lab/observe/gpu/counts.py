@@ -28,10 +28,11 @@ from ...tir import stmt as S
 from ...tir import expr as E
 from ...tir.functor import pre_order, uses_var
 from ...lower.split_host_device import axes_of
+from ..measure import Unmeasurable
 from .caches import Traffic, traffic
 from .costs import KINDS
 from .launching import Launch, Program
-from .lockstep import Lockstep, Mask, Memory, Site, Watcher, needed_numbers
+from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
 from .requests import NONE, SECTOR, passes, sectors
 

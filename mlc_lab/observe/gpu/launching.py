@@ -143,8 +143,8 @@ class Program:
         self.sizes = dict(sizes or {})
 
     def run(self, launched: Callable[[Launch], None], data: bool = False) -> None:
-        """Run it once. `launched` is called at each launch, in order; with `data` the memory of its
-        arguments has numbers. Where indices and conditions need some, they have them in any case."""
+        """Run it once. `launched` is called at each launch, in order. With `data` the memory of its
+        arguments has numbers; what indices and conditions depend on has them in any case."""
         driver = _Memories(self.target.kind.name, self.kernels, launched, self.sources)
         arguments: list[Any] = []
         for at, param in enumerate(self.func.params):
