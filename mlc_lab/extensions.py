@@ -35,6 +35,7 @@ ROWS: dict[str, str] = {
     "view of a graph": "mlc_lab_widgets.graph",
     "view of a search": "mlc_lab_widgets.board",
     # devices
+    "time of a model": "mlc_lab.observe.gpu.counts:time_of_call",
     "driver of a real device": "mlc_lab.backend.device:real_driver",
     # languages
     "call of a function": "mlc_lab.relax.expr:call_global",

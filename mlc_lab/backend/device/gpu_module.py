@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...above import above
 from ...ir.module import IRModule
 from ...lower import LowerError
 from ...lower.origins import lower_with_blocks
@@ -16,6 +17,7 @@ from ...runtime.device import Device, device
 from ...runtime.driver import Driver, SimulatedDriver, driver_of
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, from_dlpack
+from ...runtime.timing import BenchmarkResult, TimeEvaluator
 from ...tir.function import PrimFunc
 from ..source import DIALECTS, KernelSource, module_text, sources
 from . import simulated
@@ -30,17 +32,40 @@ class GPUModule(Module):
     """The host's functions of a program for a GPU. `imported_modules[0]` has the kernels."""
 
     def __init__(self, functions: Mapping[str, Any], sources: Mapping[str, Any], kernels: Module,
-                 driver: Driver, entry: str | None) -> None:
+                 driver: Driver, entry: str | None, program: tuple[IRModule, Target]) -> None:
         super().__init__(functions, "llvm", entry, sources, None, [kernels])
-        self.device_type = driver.kind
-        if driver.simulated:
-            self.clock = f"time of the simulation of {driver.kind} on this CPU, not of a GPU"
+        self.device_type, self.program = driver.kind, program
+        self.simulated = driver.simulated
+
+    def time_evaluator(self, func_name: str, dev: Device | str | None = None, number: int = 10,
+                       repeat: int = 1, *args: Any, **options: Any) -> TimeEvaluator:
+        """As `Module.time_evaluator`. On the simulated device the time is that of a model of the
+        GPU (`observe/gpu/model.py`), and the result says so."""
+        measured = super().time_evaluator(func_name, dev, number, repeat, *args, **options)
+        if not self.simulated:
+            return measured
+        return _Modelled(measured, repeat, *self.program)
 
     def export_library(self, file_name: Any, **options: object) -> str:
         """Raises ValueError: the code of kernels is not part of libraries."""
         raise ValueError(
             "a module for a GPU cannot be exported as a library; its kernels' source can be "
             "written to a file: rt.imported_modules[0].save(\"kernels.txt\", \"source\")")
+
+
+class _Modelled(TimeEvaluator):
+    """Times of a model; the function is run too, once, so that its results are there."""
+
+    def __init__(self, measured: TimeEvaluator, repeat: int, mod: IRModule, target: Target) -> None:
+        super().__init__(measured.func, measured.func_name, {"repeat": repeat})
+        if repeat < 1:
+            raise ValueError(f"repeat must be at least 1, not {repeat}")
+        self.mod, self.target = mod, target
+
+    def __call__(self, *args: Any) -> BenchmarkResult:
+        seconds, clock = above("time of a model")(self.mod, self.target, self.func_name, args)
+        self.func(*args)
+        return BenchmarkResult([seconds] * self.options["repeat"], clock)
 
 
 class DeviceFunction:
@@ -119,7 +144,8 @@ def build(mod: IRModule, target: Target) -> Module:
         own = {fmt: functools.partial(host.get_source, fmt) for fmt in ("ll", "asm", "obj")}
     functions = {name: DeviceFunction(name, run, _params(hosts[name]), driver)
                  for name, run in runs.items()}
-    return GPUModule(functions, own, _kernel_module(kernels, kind), driver, entry)
+    return GPUModule(functions, own, _kernel_module(kernels, kind), driver, entry,
+                     (mod, target))
 
 
 __all__ = ["DeviceFunction", "GPUModule", "build"]

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.module import IRModule
 from ...target import Target
 from ...target.gpus import GPU, USUAL, gpu_of
 from ...tir import stmt as S
@@ -34,6 +35,7 @@ from .costs import KINDS
 from .launching import Launch, Program
 from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
+from .model import ModelledTime, modelled_time
 from .requests import NONE, SECTOR, passes, sectors
 
 if TYPE_CHECKING:
@@ -105,6 +107,11 @@ class KernelCounts:
         Blocks that a multiprocessor holds.
     traffic : Traffic
         Sectors between the levels of memory.
+    waits : dict
+        How often warps wait for loads of "global" and "shared" memory: those of one stretch of
+        statements, within an iteration and between barriers, are waited for together.
+    sums : int
+        Numbers that a thread keeps in arrays of its own: arithmetic on them is independent.
     blocks_run : int
         Of how many blocks the counts come.
     """
@@ -123,7 +130,14 @@ class KernelCounts:
     shared_bytes: int
     occupancy: Occupancy
     traffic: Traffic
+    waits: dict[str, int]
+    sums: int
     blocks_run: int
+
+    @property
+    def modelled(self) -> ModelledTime:
+        """The time of a model (`model.py`)."""
+        return modelled_time(self)
 
     @property
     def blocks(self) -> int:
@@ -170,6 +184,7 @@ class KernelCounts:
             "occupancy": vars(self.occupancy), "traffic": vars(self.traffic),
             "bytes_from_memory": self.bytes_from_memory,
             "bytes_to_memory": self.bytes_to_memory, "blocks_run": self.blocks_run,
+            "modelled": vars(self.modelled),
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -202,6 +217,7 @@ class KernelCounts:
         lines.append(f"  L1: {t.l1_hits:,} of {t.l1_sectors:,} sectors hit; L2: {t.l2_hits:,} of "
                      f"{t.l2_sectors:,}; {self.bytes_from_memory:,} bytes from memory, "
                      f"{self.bytes_to_memory:,} to it")
+        lines.append(f"  {self.modelled}")
         return "\n".join(lines)
 
 
@@ -216,6 +232,11 @@ class GPUCounts:
 
     kernels: tuple[KernelCounts, ...]
     notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The time of the model for all launches (`model.py`)."""
+        return sum(k.modelled.seconds for k in self.kernels)
 
     def __iter__(self) -> Any:
         return iter(self.kernels)
@@ -247,6 +268,8 @@ class _Counter(Watcher):
     def __init__(self) -> None:
         self.by_site: dict[int, list[int]] = {}  # requests, sectors, passes, least
         self.branches = self.divergent = 0
+        self.waits: Counter[str] = Counter()
+        self.stretch: dict[str, int] = {}
         self.missed: str | None = None
         self.memo: dict[Any, Any] = {}
         self.stream: list[tuple[np.ndarray, np.ndarray, bool]] = []
@@ -254,6 +277,7 @@ class _Counter(Watcher):
     def begin(self) -> None:
         """Other blocks are run next."""
         self.memo.clear()
+        self.stretch.clear()
 
     def access(self, run: Lockstep, site: Site, own: Any, shift: int, key: Any) -> None:
         """Count one access of all warps."""
@@ -268,6 +292,9 @@ class _Counter(Watcher):
             found = self._count(run, site, own, element, start, moved // SECTOR)
             if place is not None:
                 self.memo[place] = found
+        if not site.write and self.stretch.get(site.scope) != run.region:
+            self.stretch[site.scope] = run.region
+            self.waits[site.scope] += run.mask.warps
         row = self.by_site.setdefault(site.number, [0, 0, 0, 0])
         for at, number in enumerate(found[0]):
             row[at] += number
@@ -427,7 +454,8 @@ def _collect(launch: Launch, gpu: GPU, counter: _Counter, run: Lockstep, warps: 
         {kind: round(kinds[kind] * by) for kind in order if kinds[kind]}, tuple(sites),
         round(counter.branches * by), round(counter.divergent * by),
         active / (done * gpu.warp) if done else 1.0, barriers, words, shared, held,
-        found.scaled(by), last)
+        found.scaled(by), {scope: round(n * by) for scope, n in counter.waits.items()},
+        run.own_words, last)
 
 
 def count_gpu(program: object, target: TargetLike = "cuda", *,
@@ -467,4 +495,12 @@ def count_gpu(program: object, target: TargetLike = "cuda", *,
     return GPUCounts(tuple(kernels), notes)
 
 
-__all__ = ["GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch"]
+def time_of_call(mod: IRModule, target: Target, name: str, args: Sequence[Any]
+                 ) -> tuple[float, str]:
+    """Seconds of the model for a call of a function, and a note that says whose they are."""
+    counts = count_gpu(IRModule({name: mod[name]}), target, arrays=args)
+    gpu = gpu_of(target)
+    return counts.seconds, f"modelled for {gpu.name}, not measured"
+
+
+__all__ = ["GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch", "time_of_call"]

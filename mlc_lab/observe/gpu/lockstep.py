@@ -139,6 +139,8 @@ class Lockstep(LaneExpressions):
         self._masks: dict[tuple[int, int, bool], tuple[Any, Mask, Mask]] = {}
         self._fixed: dict[Any, Code] = {}
         self._held: dict[E.Var, set] = {}
+        #: counts the stretches of statements within which loads are kept, and need not wait
+        self.region = 0
         self.statement: Any = None
         axes, body = axes_of(kernel)
         self._axes(axes)
@@ -169,6 +171,11 @@ class Lockstep(LaneExpressions):
                         value = own if many is None else own[many]
                         self.env[s.node.var] = value.astype(np.int64)
                         self.kinds[s.node.var] = Kind.FIXED
+
+    def _forget(self) -> None:
+        """What was loaded is in no register any more."""
+        self._held.clear()
+        self.region += 1
 
     # -- masks ------------------------------------------------------------------------------------
 
@@ -244,7 +251,7 @@ class Lockstep(LaneExpressions):
             outer, most = self.mask, int(many) if uniform else self._most(many)
             for step in range(most):
                 if not unrolled:
-                    self._held.clear()
+                    self._forget()
                 if not uniform:
                     self.mask = outer
                     self.watcher.branch(self, s, step < many)
@@ -254,7 +261,7 @@ class Lockstep(LaneExpressions):
                 body()
             self.mask = outer
             if not unrolled:
-                self._held.clear()
+                self._forget()
 
         return run
 
@@ -269,7 +276,7 @@ class Lockstep(LaneExpressions):
         def run() -> None:
             outer = self.mask
             while True:
-                self._held.clear()
+                self._forget()
                 count()
                 test = np.broadcast_to(np.asarray(condition(), bool), self.threads)
                 self.watcher.branch(self, s, test)
@@ -369,7 +376,7 @@ class Lockstep(LaneExpressions):
 
             def wait() -> None:
                 count()
-                self._held.clear()
+                self._forget()
                 self.watcher.barrier(self, s)
 
             return wait
