@@ -1,18 +1,18 @@
 """The modelled time: what bounds it, and which schedule it finds faster."""
 
 import pytest
-from backend.gpu_programs import product, tiled
+from backend.gpu_programs import product
 
 import mlc_lab as tvm
 from mlc_lab.schedule import Schedule
 
-from .programs import copies, through_shared
+from .programs import copies, square_tiles, through_shared
 
 GPU = "nvidia/nvidia-a100"
 
 
-def time(mod):
-    (k,) = tvm.count_gpu(mod, GPU)
+def time(mod, gpu=GPU):
+    (k,) = tvm.count_gpu(mod, gpu)
     return k.modelled
 
 
@@ -33,9 +33,9 @@ def test_conflicts_are_slower():
     assert time(through_shared("t", "t * 32")).seconds > time(through_shared("t", "t * 33")).seconds
 
 
-def blocks_of(threads):
-    """A product of 128 x 128, one thread an element, in square blocks of so many threads a side."""
-    sch = Schedule(product(128, 128, 128))
+def blocks_of(n, threads):
+    """A product, one thread an element, in square blocks of so many threads a side."""
+    sch = Schedule(product(n, n, n))
     i, j, _ = sch.get_loops("C")
     i0, i1 = sch.split(i, [None, threads])
     j0, j1 = sch.split(j, [None, threads])
@@ -47,9 +47,10 @@ def blocks_of(threads):
 
 
 def test_blocks_that_fill_no_warp_are_slower_and_tiles_faster():
-    alone, square, tile = (time(m).seconds for m in (blocks_of(1), blocks_of(16),
-                                                     tiled(128, 128, 128)))
-    assert tile < square < alone / 4
+    """On a small GPU, which the product fills."""
+    alone, square, tile = (time(m, "nvidia/jetson-agx-xavier").seconds for m in (
+        blocks_of(128, 1), blocks_of(128, 16), square_tiles(128)))
+    assert tile < square / 2 and square < alone / 4
 
 
 def test_a_kernel_alone_takes_its_latency():
