@@ -63,6 +63,8 @@ ROWS: dict[str, str] = {
     "rules of ONNX": "mlc_lab.relax.frontend.onnx.rules",
     "inline_cheap": "mlc_lab.dlight.stages:inline_cheap",
     "default rules": "mlc_lab.dlight.cpu:default_rules",
+    "default rules of a GPU": "mlc_lab.dlight.gpu:default_rules",
+    "machine of GPU rules": "mlc_lab.dlight.gpu.threads:GPUMachine",
     "schedule rules": "mlc_lab.meta_schedule.schedule_rule:for_cpu",
     "postprocessors": "mlc_lab.meta_schedule.postproc:for_cpu",
     "mutators": "mlc_lab.meta_schedule.mutator:for_cpu",
