@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...above import above
 from ...ir.module import IRModule
-from ...lower import LowerError
+from ...lower import LowerError, lower
 from ...lower.origins import lower_with_blocks
 from ...lower.scalarize_vectors import ScalarizeVectors
 from ...lower.split_host_device import is_kernel
@@ -19,6 +19,7 @@ from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, from_dlpack
 from ...runtime.timing import BenchmarkResult, TimeEvaluator
 from ...tir.function import PrimFunc
+from .. import llvm
 from ..source import DIALECTS, KernelSource, module_text, sources
 from . import simulated
 from .host import HostFunction
@@ -46,11 +47,20 @@ class GPUModule(Module):
             return measured
         return _Modelled(measured, repeat, *self.program)
 
+    def add_functions(self, functions: Mapping[str, Any]) -> None:
+        """Functions that run on the CPU, beside those here."""
+        self._functions.update(functions)
+        self._names = (*self._names, *functions)
+
     def export_library(self, file_name: Any, **options: object) -> str:
         """Raises ValueError: the code of kernels is not part of libraries."""
         raise ValueError(
             "a module for a GPU cannot be exported as a library; its kernels' source can be "
             "written to a file: rt.imported_modules[0].save(\"kernels.txt\", \"source\")")
+
+
+#: the attribute of functions of a module for a GPU that run on the CPU
+_OF_HOST = "tir.is_host_func"
 
 
 class _Modelled(TimeEvaluator):
@@ -117,11 +127,22 @@ def _kernel_module(kernels: Mapping[str, KernelSource], kind: str) -> Module:
                   names=kernels, refusal="it is a kernel, which the host's function launches")
 
 
-def build(mod: IRModule, target: Target) -> Module:
-    """A program for a GPU: its kernels' source, and functions that run it on the device.
+def build(mod: IRModule, target: Target) -> Any:
+    """A program for a GPU: its kernels' source, and functions that run it on the device. Functions
+    with the attribute `tir.is_host_func` are for the CPU, and their tensors are there.
 
     Raises LowerError for what the target cannot run; the text says what to change.
     """
+    of_host = {v: f for v, f in mod.functions.items()
+               if type(f) is PrimFunc and (f.attrs or {}).get(_OF_HOST)}
+    if of_host:
+        mod = IRModule({v: f for v, f in mod.functions.items() if v not in of_host}, mod.attrs)
+        on_cpu = llvm.build(lower(IRModule(of_host)), None, None)
+        if not len(mod.functions):
+            return on_cpu
+        made = build(mod, target)
+        made.add_functions({name: on_cpu[name] for name in on_cpu.function_names})
+        return made
     kind = target.kind.name
     dialect = DIALECTS[kind]
     scalars = ScalarizeVectors(dialect.vector_types, dialect.vector_lanes, dialect.aligned_vectors)

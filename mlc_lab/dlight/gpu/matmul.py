@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 #: terms of the sum that a tile in shared memory holds
 _DEPTH = 16
-#: numbers that a thread loads at once
-_VECTOR = 4
 
 
 class Matmul(KernelRule):
@@ -62,15 +60,19 @@ class Matmul(KernelRule):
         roles = Roles.of(stage)
         if roles is None or [len(roles.rows), len(roles.columns), len(roles.reduced)] != [1, 1, 1]:
             return False
-        each = _results(stage, roles, machine)
+        each = _results(stage, roles)
         if each is None:
             return False
-        _tile(sch, stage, roles, machine, each)
+        side = 16 if machine.threads >= 256 else 8
+        element = dt.bytes_of(stage.stored.buffer.dtype)
+        if 2 * side * each * _DEPTH * element > machine.shared_bytes:
+            return False
+        _tile(sch, stage, roles, side, each)
         bind_rest(sch, machine)
         return True
 
 
-def _results(stage: Stage, roles: Any, machine: GPUMachine) -> int | None:
+def _results(stage: Stage, roles: Any) -> int | None:
     """How many rows and columns of results a thread has; None where tiles do not pay."""
     rows, columns, terms = (stage.extents[v[0]] for v in (roles.rows, roles.columns,
                                                           roles.reduced))
@@ -81,15 +83,11 @@ def _results(stage: Stage, roles: Any, machine: GPUMachine) -> int | None:
     return 2 if few <= 32 or whole is not None and whole <= 1 << 20 else 4
 
 
-def _tile(sch: Schedule, stage: Stage, roles: Any, machine: GPUMachine, each: int) -> None:
-    side = 16 if machine.threads >= 256 else 8
+def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None:
+    """A tile of `side` x `side` threads, with `each` x `each` results each."""
     width = side * each
     rv = stage.rv
-    name = stage.block.name_hint
     sizes = {roles.rows[0]: width, roles.columns[0]: width, roles.reduced[0]: _DEPTH}
-    element = dt.bytes_of(stage.stored.buffer.dtype)
-    if 2 * width * _DEPTH * element > machine.shared_bytes:
-        raise ScheduleError(f"{name}: its tiles do not fit into shared memory")
     order = [iv.var for iv in stage.block.iter_vars]
     if any((stage.extents[v] or 1) % n or stage.extents[v] is None for v, n in sizes.items()):
         before = {s.block.name_hint for s in stages(sch)}

@@ -44,24 +44,25 @@ class Transpose(KernelRule):
                 continue
             trial = sch.copy()
             try:
-                _tile(trial, stage, across)
+                whole = _tile(trial, stage, across)
             except ScheduleError:
                 continue
-            sch.become(trial)
-            done = True
+            if whole:
+                sch.become(trial)
+                done = True
         if done:
             bind_rest(sch, machine)
         return done
 
 
-def _tile(sch: Schedule, stage: Stage, across: int) -> None:
-    """Tiles of one block. Raises ScheduleError where they do not fit."""
+def _tile(sch: Schedule, stage: Stage, across: int) -> bool:
+    """Tiles of one block; False where they are not whole."""
     var = stage.spatial[across]
     read = next(at for at, load in enumerate(stage.loads()) if memory_stride(load, var) == 1)
     loops = sch.get_loops(stage.rv)
     for loop in (loops[across], loops[-1]):
         if (as_int(sch.get(loop).extent) or 1) % _TILE:
-            raise ScheduleError(f"{stage.block.name_hint}: its tiles are not whole")
+            return False
     copy = sch.cache_read(stage.rv, read, "shared")
     loops = sch.get_loops(stage.rv)
     r0, r1 = sch.split(loops[across], [None, _TILE])
@@ -78,10 +79,11 @@ def _tile(sch: Schedule, stage: Stage, across: int) -> None:
     inner = [loop for loop in sch.get_loops(copy)[-len(stage.spatial):]
              if as_int(sch.get(loop).extent) == _TILE]
     if len(inner) != 2:
-        raise ScheduleError(f"{stage.block.name_hint}: what a tile reads is no tile")
+        return False
     sch.bind(inner[0], "threadIdx.y")
     sch.bind(inner[1], "threadIdx.x")
     sch.storage_align(copy, 0, -2, _TILE, 1)
+    return True
 
 
 __all__ = ["Transpose"]
