@@ -37,6 +37,8 @@ class GPUModule(Module):
         super().__init__(functions, "llvm", entry, sources, None, [kernels])
         self.device_type, self.program = driver.kind, program
         self.simulated = driver.simulated
+        if driver.simulated:
+            self.clock = f"time of the simulation of {driver.kind} on this CPU, not of a GPU"
 
     def time_evaluator(self, func_name: str, dev: Device | str | None = None, number: int = 10,
                        repeat: int = 1, *args: Any, **options: Any) -> TimeEvaluator:
