@@ -90,11 +90,9 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
     sizes = {roles.rows[0]: width, roles.columns[0]: width, roles.reduced[0]: _DEPTH}
     order = [iv.var for iv in stage.block.iter_vars]
     if any((stage.extents[v] or 1) % n or stage.extents[v] is None for v, n in sizes.items()):
-        before = {s.block.name_hint for s in stages(sch)}
         sch.pad_einsum(rv, [sizes.get(v, 1) for v in order])
-        for s in stages(sch):
-            if s.block.name_hint not in before:
-                _inline(sch, s.rv)
+        for out in sch.get_consumers(rv):  # it leaves the padding out
+            _follow(sch, out)
     local = sch.cache_write(rv, 0, "local")
     _follow(sch, local)
     loops = dict(zip(order, sch.get_loops(rv)))
@@ -112,8 +110,8 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
     sch.reverse_compute_at(local, j1)
     for at in range(2):
         copy = sch.cache_read(rv, at, "shared")
-        sch.compute_at(copy, k0)
         _inline_into(sch, copy)
+        sch.compute_at(copy, k0)
         fused = sch.fuse(*sch.get_loops(copy)[-_own(sch, copy):])
         _, ty, tx = sch.split(fused, [None, side, side])
         sch.bind(ty, "threadIdx.y")
@@ -128,21 +126,14 @@ def _own(sch: Schedule, copy: BlockRV) -> int:
     return len(sch.get(copy).iter_vars)
 
 
-def _inline(sch: Schedule, rv: BlockRV) -> None:
-    """Compute a block where it is used, or use it where it is computed; else it stays."""
-    for step in (sch.compute_inline, sch.reverse_compute_inline):
-        try:
-            step(rv)
-            return
-        except ScheduleError:
-            continue
-
-
 def _inline_into(sch: Schedule, copy: BlockRV) -> None:
-    """What a copy copies, computed in the copy."""
+    """What a copy copies, as padding, computed in the copy."""
     for rv in sch.get_producers(copy):
         if Stage(sch, rv).is_spatial:
-            _inline(sch, rv)
+            try:
+                sch.compute_inline(rv)
+            except ScheduleError:
+                continue
 
 
 def _follow(sch: Schedule, local: BlockRV) -> None:
