@@ -39,7 +39,7 @@ from ..stages import Stage, stages, volume
 from .threads import GPUMachine, bind_rest
 
 if TYPE_CHECKING:
-    from ...schedule.instruction import BlockRV
+    from ...schedule.instruction import BlockRV, LoopRV
 
 #: terms of the sum that a tile in shared memory holds
 _DEPTH = 16
@@ -112,7 +112,7 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
         copy = sch.cache_read(rv, at, "shared")
         _inline_into(sch, copy)
         sch.compute_at(copy, k0)
-        fused = sch.fuse(*sch.get_loops(copy)[-_own(sch, copy):])
+        fused = sch.fuse(*_below(sch, copy, k0))
         _, ty, tx = sch.split(fused, [None, side, side])
         sch.bind(ty, "threadIdx.y")
         sch.bind(tx, "threadIdx.x")
@@ -121,9 +121,11 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
         sch.unroll(loop)
 
 
-def _own(sch: Schedule, copy: BlockRV) -> int:
-    """How many loops of a copy are its own, inside of the one that it was put under."""
-    return len(sch.get(copy).iter_vars)
+def _below(sch: Schedule, copy: BlockRV, outer: LoopRV) -> list[LoopRV]:
+    """The loops of a copy inside of the one that it was put under."""
+    loops = sch.get_loops(copy)
+    at = next(n for n, loop in enumerate(loops) if sch.get(loop) is sch.get(outer))
+    return loops[at + 1:]
 
 
 def _inline_into(sch: Schedule, copy: BlockRV) -> None:
