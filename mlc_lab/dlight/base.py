@@ -195,7 +195,8 @@ class ApplyDefaultSchedule(Pass):
         if limits_of(target) is None and target.kind.device != "cpu":
             return mod
         gpu = target.kind.device != "cpu"
-        rules = self.rules or above("default rules of a GPU" if gpu else "default rules")()
+        rules = self.rules or (
+            above("default rules of a GPU")() if gpu else above("default rules")())
         changed = {}
         for var, func in mod.functions.items():
             if isinstance(func, PrimFunc) and not is_scheduled(func):
