@@ -63,6 +63,8 @@ _NAMES: dict[str, str] = {
     "register_global_func": "mlc_lab.runtime:register_func",
     "get_global_func": "mlc_lab.runtime:get_global_func",
     "NDArray": "mlc_lab.runtime:NDArray",
+    "count_gpu": "mlc_lab.observe.gpu.counts:count_gpu",
+    "find_races": "mlc_lab.observe.gpu.races:find_races",
     "workbench": "mlc_lab.observe.workbench:open_workbench",
     "explore_live": "mlc_lab.observe.live:explore_live",
     "type_live": "mlc_lab.observe.typed:type_live",

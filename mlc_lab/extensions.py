@@ -35,6 +35,7 @@ ROWS: dict[str, str] = {
     "view of a graph": "mlc_lab_widgets.graph",
     "view of a search": "mlc_lab_widgets.board",
     # devices
+    "time of a model": "mlc_lab.observe.gpu.counts:time_of_call",
     "driver of a real device": "mlc_lab.backend.device:real_driver",
     # languages
     "call of a function": "mlc_lab.relax.expr:call_global",
@@ -62,6 +63,8 @@ ROWS: dict[str, str] = {
     "rules of ONNX": "mlc_lab.relax.frontend.onnx.rules",
     "inline_cheap": "mlc_lab.dlight.stages:inline_cheap",
     "default rules": "mlc_lab.dlight.cpu:default_rules",
+    "default rules of a GPU": "mlc_lab.dlight.gpu:default_rules",
+    "machine of GPU rules": "mlc_lab.dlight.gpu.threads:GPUMachine",
     "schedule rules": "mlc_lab.meta_schedule.schedule_rule:for_cpu",
     "postprocessors": "mlc_lab.meta_schedule.postproc:for_cpu",
     "mutators": "mlc_lab.meta_schedule.mutator:for_cpu",

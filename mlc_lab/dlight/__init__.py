@@ -10,11 +10,11 @@ none does, the function stays as it is.
 
 One rule a file, each with the public primitives of `Schedule` only (and, for a convolution that is
 pooled at once, tiles of rows that overlap: `row_tiles.py`); read `base.py` and `stages.py` first.
-The idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight, whose
-rules are for GPUs; these are for CPUs.
+The idea and the interface (`rule.apply(func, target, tunable)`) are those of TVM's dlight. The
+rules here are for CPUs; `gpu/` has those for GPUs, which the target chooses.
 """
 
-from . import cpu
+from . import cpu, gpu
 from .base import ApplyDefaultSchedule, is_scheduled
 from .base import KernelRule as ScheduleRule  # the name that TVM has for it
 from .contraction import Contraction
@@ -24,4 +24,4 @@ from .reduction import Reduction
 from .transpose import Transpose
 
 __all__ = ["ApplyDefaultSchedule", "Contraction", "Elementwise", "PooledContraction", "Reduction",
-           "ScheduleRule", "Transpose", "cpu", "is_scheduled"]
+           "ScheduleRule", "Transpose", "cpu", "gpu", "is_scheduled"]

@@ -11,6 +11,7 @@ from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..schedule import Schedule, ScheduleError
 from ..target import Target
+from ..target.limits import limits_of
 from ..machine.vectors import VectorUnit, vector_unit
 from ..tir.expr import IterVar
 from ..tir.function import PrimFunc
@@ -118,10 +119,16 @@ class Start:
         return sch
 
 
+def _machine_of(target: Target) -> Machine:
+    if target.kind.device == "cpu":
+        return Machine(target)
+    return above("machine of GPU rules")(target)
+
+
 def first_fitting(rules: Iterable[KernelRule], func: PrimFunc, target: Target | str | None
                   ) -> Schedule | None:
     """The function as the first of the rules that fits schedules it; None where none does."""
-    machine = Machine(Target(target if target is not None else "llvm"))
+    machine = _machine_of(Target(target if target is not None else "llvm"))
     start = Start(func)
     for rule in rules:
         try:
@@ -171,7 +178,8 @@ class ApplyDefaultSchedule(Pass):
     Parameters
     ----------
     rules : KernelRule
-        Tried in this order; by default those of ``dlight.cpu.default_rules()``.
+        Tried in this order; by default those of ``dlight.cpu.default_rules()``, or of
+        ``dlight.gpu``, as the target is.
     target : Target, optional
         By default the current target, or this machine.
     """
@@ -179,19 +187,20 @@ class ApplyDefaultSchedule(Pass):
     def __init__(self, *rules: KernelRule, target: Any = None) -> None:
         if len(rules) == 1 and isinstance(rules[0], (list, tuple)):
             rules = tuple(rules[0])
-        if not rules:
-            rules = tuple(above("default rules")())
         self.rules, self.target = rules, target
         super().__init__(self._run, PassInfo("ApplyDefaultSchedule"))
 
     def _run(self, mod: IRModule, ctx: PassContext) -> IRModule:
         target = Target(self.target or Target.current() or "llvm")
-        if target.kind.device != "cpu":
+        if limits_of(target) is None and target.kind.device != "cpu":
             return mod
+        gpu = target.kind.device != "cpu"
+        rules = self.rules or (
+            above("default rules of a GPU")() if gpu else above("default rules")())
         changed = {}
         for var, func in mod.functions.items():
             if isinstance(func, PrimFunc) and not is_scheduled(func):
-                new = default_schedule(func, target, self.rules)
+                new = default_schedule(func, target, rules)
                 if new is not func:
                     changed[var] = new
         if not changed:

@@ -6,6 +6,8 @@ import threading
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..backend import llvm
+from ..backend.device import gpu_module
+from ..backend.source import DIALECTS
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo, PassInstrument
 from ..lower import lower
@@ -42,7 +44,9 @@ def build(
     mod : IRModule or Function
         Functions of Relax and of TensorIR.
     target : Target, str or dict
-        By default the current target, or this machine.
+        By default the current target, or this machine. For a GPU, such as "cuda", "opencl" or
+        "webgpu", kernels without threads get a default schedule (`dlight.gpu`), and tensors are
+        on the device.
     params : dict
         Values for parameters of ``main``, by name: they become constants.
     pipeline : str, Pass or None
@@ -69,9 +73,12 @@ def build(
                          f"{exec_mode!r}")
     mod = _as_module(mod)
     where = Target(target if target is not None else Target.current() or "llvm")
-    if where.kind.name != "llvm":
-        raise ValueError(f"graphs are built for this machine's processor (\"llvm\"), not for "
-                         f"{where.kind.name!r}")
+    gpu = where.kind.name in DIALECTS
+    if where.kind.name != "llvm" and not gpu:
+        raise ValueError(f"graphs are built for this machine's processor (\"llvm\") and for "
+                         f"{', '.join(DIALECTS)}, not for {where.kind.name!r}")
+    if gpu:  # the host's part is bytecode, which launches kernels
+        exec_mode = "bytecode"
     if params:
         from .transform import BindParams
 
@@ -89,7 +96,11 @@ def build(
         if tir_pipeline is not None and tir_pipeline != "default":
             kernels = _pipeline(tir_pipeline, where)(kernels)
         executable.kernels = kernels
-        if len(kernels):
+        if gpu:
+            executable.device = where.kind.name
+            if len(kernels):
+                executable.lib = gpu_module.build(kernels, where)
+        elif len(kernels):
             extra = None
             if exec_mode == "compiled":
                 extra = compile_functions(executable, {v.name_hint for v in kernels.functions})

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..above import NAMES, name_above
 from ..dlight import ApplyDefaultSchedule
 from ..ir.transform import Pass, Sequential
+from ..lower.pipeline import is_gpu
 from . import transform as T
 
 if TYPE_CHECKING:
@@ -33,9 +34,11 @@ def zero_passes() -> list[Pass]:
             T.FuseOps(), T.FusePooling(), T.FuseTIR(), T.DeadCodeElimination()]
 
 
-def graph_passes() -> list[Pass]:
-    """What is done to every graph: norms go into the convolutions before, and `zero_passes`."""
-    return [T.LambdaLift(), T.FoldBatchnormToConv2D(training=False), *zero_passes()]
+def graph_passes(target: Target | str | None = None) -> list[Pass]:
+    """What is done to every graph: norms go into the convolutions before, and `zero_passes`. A
+    pooling stays a kernel on a GPU."""
+    passes = [p for p in zero_passes() if not is_gpu(target) or p.info.name != "FusePooling"]
+    return [T.LambdaLift(), T.FoldBatchnormToConv2D(training=False), *passes]
 
 
 def sharing_passes() -> list[Pass]:
@@ -51,9 +54,11 @@ def kernel_passes(target: Target | str | None) -> list[Pass]:
 
 def lowering_passes(target: Target | str | None = None) -> list[Pass]:
     """From calls of kernels to a program for the virtual machine."""
+    # on a GPU memory has no address that one could add to: each tensor has its own
+    planned = [] if is_gpu(target) else [T.StaticPlanBlockMemory()]
     return [
         T.ToNonDataflow(), T.RemovePurityChecking(), T.CallTIRRewrite(),
-        T.StaticPlanBlockMemory(), T.LowerAllocTensor(), T.KillAfterLastUse(),
+        *planned, T.LowerAllocTensor(), T.KillAfterLastUse(),
         T.LowerRuntimeBuiltin(), T.VMShapeLower(), T.AttachGlobalSymbol(),
     ]
 
@@ -72,7 +77,7 @@ def default_build_pipeline(target: Target | str | None = None) -> Pass:
 
 def default_pipeline(target: Target | str | None = None) -> Pass:
     """`get_pipeline("default")`: fused, every kernel scheduled, lowered for the machine."""
-    return Sequential([*graph_passes(), *kernel_passes(target), *lowering_passes(target)],
+    return Sequential([*graph_passes(target), *kernel_passes(target), *lowering_passes(target)],
                       name="default_pipeline")
 
 

@@ -317,6 +317,7 @@ class _DeviceMemory(np.ndarray):
 
     driver: Any = None
     memory = 0
+    keep: Any = None  # the tensor whose memory it is, where it is not its own
 
     def __del__(self) -> None:
         if self.driver is not None:
@@ -329,15 +330,45 @@ def _on_device(driver: Driver, shape: tuple[int, ...], dtype: np.dtype) -> NDArr
     for extent in shape:
         count *= extent
     memory = driver.allocate(max(count * dtype.itemsize, 4))
+    owner, out = _header(shape, dtype, memory)
+    owner.driver, owner.memory = driver, memory
+    return out
+
+
+def _header(shape: tuple[int, ...], dtype: np.dtype, memory: int) -> tuple[Any, NDArray]:
+    """A tensor over memory of a device, and the object that lives as long as it does."""
     # an array that says its shape and has no such memory; nothing reads it
     strides = [dtype.itemsize] * len(shape)
     for at in range(len(shape) - 2, -1, -1):
         strides[at] = strides[at + 1] * shape[at + 1]
     owner: Any = np.lib.stride_tricks.as_strided(
         np.zeros(1, dtype).view(_DeviceMemory), shape, strides, subok=True)
-    owner.driver, owner.memory = driver, memory
     out = _from_dlpack(owner)
     _dl_tensor(out).data = memory
+    return owner, out
+
+
+def alias(tensor: NDArray, shape: tuple[int, ...], dtype: str) -> NDArray:
+    """A compact tensor of another shape or dtype on the memory of one that is on a device.
+
+    Raises ValueError where it does not fit.
+    """
+    storage = np.dtype("uint16" if dtype == "bfloat16" else dtype)
+    had = np.dtype("uint16" if tensor.dtype == "bfloat16" else str(tensor.dtype)).itemsize
+    wanted, have = storage.itemsize, had
+    for extent in shape:
+        wanted *= extent
+    for extent in tensor.shape:
+        have *= extent
+    if wanted > have:
+        raise ValueError(f"a tensor of shape {shape} and dtype {dtype} does not fit into "
+                         f"{have} bytes")
+    owner, out = _header(shape, storage, tensor.data_ptr())
+    owner.keep = tensor
+    dl = _dl_tensor(out)
+    if dtype == "bfloat16":
+        dl.code = _BFLOAT_CODE
+    dl.device_type = _dl_tensor(tensor).device_type
     return out
 
 

@@ -4,7 +4,8 @@ Compute capabilities are from NVIDIA's list "CUDA GPUs"; registers, threads and 
 C++ Programming Guide, "Technical Specifications per Compute Capability"; sizes of second-level
 caches from NVIDIA's white papers on the Turing, Volta, Ampere, Hopper and Ada architectures. Shared
 memory is what a block has without opting in to more. Apple's figures are from the Metal Feature Set
-Tables (families Apple7 to Apple9).
+Tables (families Apple7 to Apple9). Intel's are from the oneAPI GPU Optimization Guide (Xe-HPG and
+Xe-LP), Qualcomm's from the Snapdragon Mobile Platform OpenCL Programming and Optimization guide.
 """
 
 from __future__ import annotations
@@ -26,6 +27,11 @@ _NVIDIA: dict[str, tuple[str, float]] = {
     "nvidia/jetson-agx-xavier": ("sm_72", 0.5),
 }
 
+#: tag -> (work-items of a group, local memory in KiB, work-items that run together)
+_OPENCL: dict[str, tuple[int, int, int]] = {
+    "intel/arc-a770": (1024, 64, 16), "intel/iris-xe": (512, 64, 16), "qcom/adreno": (1024, 32, 64),
+}
+
 TAGS: dict[str, dict[str, Any]] = {
     **{tag: {
         "kind": "cuda", "arch": arch, "registers_per_block": 65536,
@@ -36,6 +42,15 @@ TAGS: dict[str, dict[str, Any]] = {
         "kind": "metal", "max_threads_per_block": 1024, "max_num_threads": 1024,
         "max_shared_memory_per_block": 32768, "thread_warp_size": 32,
     } for chip in ("m1", "m2", "m3")},
+    **{tag: {
+        "kind": "opencl", "max_threads_per_block": threads, "max_num_threads": threads,
+        "max_shared_memory_per_block": shared * 1024, "thread_warp_size": warp,
+    } for tag, (threads, shared, warp) in _OPENCL.items()},
+    # devices on the CPU, on which WebGPU hands out what its specification has as default limits
+    **{tag: {
+        "kind": "webgpu", "max_threads_per_block": 256, "max_num_threads": 256,
+        "max_shared_memory_per_block": 16384,
+    } for tag in ("mesa/lavapipe", "google/swiftshader")},
 }
 
 __all__ = ["TAGS"]

@@ -1,5 +1,7 @@
 """Kernels on real devices, where there are some: PoCL and lavapipe count."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -73,8 +75,11 @@ def test_wrong_arguments_are_refused(dev):
 
 def test_a_kernel_that_does_not_compile_shows_its_lines(dev):
     mod = elementwise("T.call_pure_extern(\"float32\", \"no_such_function\", A[vi])")
-    with pytest.raises(RuntimeError, match="main_kernel does not compile(?s:.*)no_such_function"):
+    with pytest.raises(RuntimeError, match="main_kernel does not compile(?s:.*)no_such_function"
+                       ) as refused:
         tvm.build(mod, target=dev.type)
+    # the statement, and the block that it came from, before the compiler's words
+    assert re.search(r"^line \d+, of block B: B\[.*no_such_function", str(refused.value), re.M)
     rt = tvm.build(tiled(), target=dev.type)  # the device is as it was
     there = on(dev, arguments(tiled()))
     rt["main"](*there)

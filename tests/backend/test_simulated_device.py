@@ -77,14 +77,24 @@ def test_its_arrays_are_arrays_of_the_host():
     assert torch.from_dlpack(x).device.type == "cpu"
 
 
-def test_a_time_says_that_it_is_that_of_the_simulation():
-    rt = tvm.build(tiled(), target="cuda")
+def test_a_time_is_that_of_a_model_and_says_so():
+    rt = tvm.build(tiled(), target="nvidia/nvidia-a100")
     args = [tvm.nd.array(a, tvm.cuda(0)) for a in arguments(tiled())]
-    result = rt.time_evaluator("main", tvm.cuda(0), number=1)(*args)
-    assert result.mean > 0 and "simulation of cuda" in result.clock
-    assert "not of a GPU" in str(result)
+    timer = rt.time_evaluator("main", tvm.cuda(0), number=1, repeat=3)
+    result = timer(*args)
+    assert result.mean > 0 and result.clock == "modelled for nvidia/nvidia-a100, not measured"
+    assert "not measured" in str(result) and len(result.results) == 3 and result.std == 0
+    assert result.results == timer(*args).results  # the same every time
+    np.testing.assert_allclose(args[2].numpy(), args[0].numpy() @ args[1].numpy(), rtol=1e-4)
+    symbolic = PROGRAMS["symbolic"]()
+    given = [tvm.nd.array(a, tvm.cuda(0)) if isinstance(a, np.ndarray) else a
+             for a in arguments(symbolic)]
+    rt = tvm.build(symbolic, target="cuda")
+    assert "geforce-rtx-2080-ti" in rt.time_evaluator(rt.entry_name, tvm.cuda(0))(*given).clock
     with pytest.raises(ValueError, match="not on cpu"):
         rt.time_evaluator("main", tvm.cpu(0))
+    with pytest.raises(ValueError, match="argument 1"):
+        rt.time_evaluator("main")(*arguments(symbolic))
 
 
 def test_arrays_must_be_on_the_device():

@@ -100,3 +100,34 @@ def test_a_json_text_that_is_no_target_is_refused():
     for text in ("{" * 100_000, '{"kind": "llvm", "num-cores": "many"}', "llvm -mcpu='"):
         with pytest.raises(DataError):
             Target(text)
+
+
+@pytest.mark.parametrize(("tag", "kind", "threads", "shared"), [
+    ("intel/arc-a770", "opencl", 1024, 65536), ("intel/iris-xe", "opencl", 512, 65536),
+    ("qcom/adreno", "opencl", 1024, 32768), ("mesa/lavapipe", "webgpu", 256, 16384),
+    ("google/swiftshader", "webgpu", 256, 16384), ("apple/m2-gpu", "metal", 1024, 32768),
+])
+def test_tags_of_gpus_have_their_limits(tag, kind, threads, shared):
+    from mlc_lab.target.limits import limits_of
+
+    target = Target(tag)
+    limits = limits_of(target)
+    assert (target.kind.name, limits.threads, limits.shared_bytes) == (kind, threads, shared)
+    assert Target(str(target)).kind.name == kind
+
+
+def test_figures_of_gpus_are_there_for_every_tag_of_nvidia():
+    from mlc_lab.target.gpus import USUAL, gpu_of
+    from mlc_lab.target.tags import TAGS
+
+    names = [tag for tag in TAGS if tag.startswith("nvidia/")]
+    gpus = [gpu_of(Target(tag)) for tag in names]
+    assert [g.name for g in gpus] == names
+    assert all(g.processors > 0 and g.clock > 1e9 and g.bandwidth > 1e11 for g in gpus)
+    assert gpu_of(Target("webgpu")).name == USUAL
+    # 2 x lanes x processors x clock, as the white papers have the peaks in TFLOP/s
+    peak = {g.name: 2 * g.processor.fp32 * g.processors * g.clock / 1e12 for g in gpus}
+    assert round(peak["nvidia/nvidia-a100"], 1) == 19.5
+    assert round(peak["nvidia/geforce-rtx-4090"], 1) == 82.6
+    assert round(peak["nvidia/nvidia-v100"], 1) == 15.7
+    assert round(peak["nvidia/nvidia-t4"], 1) == 8.1

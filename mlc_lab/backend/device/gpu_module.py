@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from ...above import above
 from ...ir.module import IRModule
-from ...lower import LowerError
+from ...lower import LowerError, lower
 from ...lower.origins import lower_with_blocks
 from ...lower.scalarize_vectors import ScalarizeVectors
 from ...lower.split_host_device import is_kernel
@@ -16,7 +17,9 @@ from ...runtime.device import Device, device
 from ...runtime.driver import Driver, SimulatedDriver, driver_of
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, from_dlpack
+from ...runtime.timing import BenchmarkResult, TimeEvaluator
 from ...tir.function import PrimFunc
+from .. import llvm
 from ..source import DIALECTS, KernelSource, module_text, sources
 from . import simulated
 from .host import HostFunction
@@ -30,17 +33,51 @@ class GPUModule(Module):
     """The host's functions of a program for a GPU. `imported_modules[0]` has the kernels."""
 
     def __init__(self, functions: Mapping[str, Any], sources: Mapping[str, Any], kernels: Module,
-                 driver: Driver, entry: str | None) -> None:
+                 driver: Driver, entry: str | None, program: tuple[IRModule, Target]) -> None:
         super().__init__(functions, "llvm", entry, sources, None, [kernels])
-        self.device_type = driver.kind
+        self.device_type, self.program = driver.kind, program
+        self.simulated = driver.simulated
         if driver.simulated:
             self.clock = f"time of the simulation of {driver.kind} on this CPU, not of a GPU"
+
+    def time_evaluator(self, func_name: str, dev: Device | str | None = None, number: int = 10,
+                       repeat: int = 1, *args: Any, **options: Any) -> TimeEvaluator:
+        """As `Module.time_evaluator`. On the simulated device the time is that of a model of the
+        GPU (`observe/gpu/model.py`), and the result says so."""
+        measured = super().time_evaluator(func_name, dev, number, repeat, *args, **options)
+        if not self.simulated:
+            return measured
+        return _Modelled(measured, repeat, *self.program)
+
+    def add_functions(self, functions: Mapping[str, Any]) -> None:
+        """Functions that run on the CPU, beside those here."""
+        self._functions.update(functions)
+        self._names = (*self._names, *functions)
 
     def export_library(self, file_name: Any, **options: object) -> str:
         """Raises ValueError: the code of kernels is not part of libraries."""
         raise ValueError(
             "a module for a GPU cannot be exported as a library; its kernels' source can be "
             "written to a file: rt.imported_modules[0].save(\"kernels.txt\", \"source\")")
+
+
+#: the attribute of functions of a module for a GPU that run on the CPU
+_OF_HOST = "tir.is_host_func"
+
+
+class _Modelled(TimeEvaluator):
+    """Times of a model; the function is run too, once, so that its results are there."""
+
+    def __init__(self, measured: TimeEvaluator, repeat: int, mod: IRModule, target: Target) -> None:
+        super().__init__(measured.func, measured.func_name, {"repeat": repeat})
+        if repeat < 1:
+            raise ValueError(f"repeat must be at least 1, not {repeat}")
+        self.mod, self.target = mod, target
+
+    def __call__(self, *args: Any) -> BenchmarkResult:
+        seconds, clock = above("time of a model")(self.mod, self.target, self.func_name, args)
+        self.func(*args)
+        return BenchmarkResult([seconds] * self.options["repeat"], clock)
 
 
 class DeviceFunction:
@@ -92,11 +129,22 @@ def _kernel_module(kernels: Mapping[str, KernelSource], kind: str) -> Module:
                   names=kernels, refusal="it is a kernel, which the host's function launches")
 
 
-def build(mod: IRModule, target: Target) -> Module:
-    """A program for a GPU: its kernels' source, and functions that run it on the device.
+def build(mod: IRModule, target: Target) -> Any:
+    """A program for a GPU: its kernels' source, and functions that run it on the device. Functions
+    with the attribute `tir.is_host_func` are for the CPU, and their tensors are there.
 
     Raises LowerError for what the target cannot run; the text says what to change.
     """
+    of_host = {v: f for v, f in mod.functions.items()
+               if type(f) is PrimFunc and (f.attrs or {}).get(_OF_HOST)}
+    if of_host:
+        mod = IRModule({v: f for v, f in mod.functions.items() if v not in of_host}, mod.attrs)
+        on_cpu = llvm.build(lower(IRModule(of_host)), None, None)
+        if not len(mod.functions):
+            return on_cpu
+        made = build(mod, target)
+        made.add_functions({name: on_cpu[name] for name in on_cpu.function_names})
+        return made
     kind = target.kind.name
     dialect = DIALECTS[kind]
     scalars = ScalarizeVectors(dialect.vector_types, dialect.vector_lanes, dialect.aligned_vectors)
@@ -119,7 +167,8 @@ def build(mod: IRModule, target: Target) -> Module:
         own = {fmt: functools.partial(host.get_source, fmt) for fmt in ("ll", "asm", "obj")}
     functions = {name: DeviceFunction(name, run, _params(hosts[name]), driver)
                  for name, run in runs.items()}
-    return GPUModule(functions, own, _kernel_module(kernels, kind), driver, entry)
+    return GPUModule(functions, own, _kernel_module(kernels, kind), driver, entry,
+                     (mod, target))
 
 
 __all__ = ["DeviceFunction", "GPUModule", "build"]

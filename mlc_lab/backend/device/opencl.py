@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir import dtype as dt
-from .real import KernelError, RealDriver, compile_error
+from .real import RealDriver, compile_error
 
 if TYPE_CHECKING:
     from ..source import KernelSource
@@ -26,37 +25,22 @@ class OpenCLDriver(RealDriver):
         self.cl = cl
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
-        self.memories: dict[int, Any] = {}
-        self.numbers = itertools.count(1)
+        self.errors = (cl.Error,)
 
-    def allocate(self, nbytes: int) -> int:
-        try:
-            memory = self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, nbytes)
-        except self.cl.Error as error:
-            raise MemoryError(f"{self.name} has no memory of {nbytes} bytes: {error}") from None
-        number = next(self.numbers)
-        self.memories[number] = memory
-        return number
+    def make(self, nbytes: int) -> Any:
+        return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, nbytes)
 
-    def free(self, memory: int) -> None:
-        found = self.memories.pop(memory, None)
-        if found is not None:
-            found.release()
+    def release(self, memory: Any) -> None:
+        memory.release()
 
     def write(self, memory: int, source: np.ndarray) -> None:
         self.cl.enqueue_copy(self.queue, self.memories[memory], source)
 
     def read(self, memory: int, target: np.ndarray) -> None:
-        self._done(lambda: self.cl.enqueue_copy(self.queue, target, self.memories[memory]))
+        self.done(lambda: self.cl.enqueue_copy(self.queue, target, self.memories[memory]))
 
     def sync(self) -> None:
-        self._done(self.queue.finish)
-
-    def _done(self, action: Any) -> None:
-        try:
-            action()
-        except self.cl.Error as error:
-            raise KernelError(f"work on {self.name} failed: {error}") from None
+        self.done(self.queue.finish)
 
     def compile(self, kernel: KernelSource) -> Any:
         with warnings.catch_warnings():
@@ -73,7 +57,7 @@ class OpenCLDriver(RealDriver):
         values = [dt.numpy_dtype(s.dtype).type(v) for s, v in zip(source.scalars, scalars)]
         function.set_args(*(self.memories[p] for p in pointers), *values)
         size = tuple(g * b for g, b in zip(grid, block))
-        self._done(lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
+        self.done(lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
 
 
 def open_device() -> OpenCLDriver | None:

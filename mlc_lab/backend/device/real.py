@@ -6,7 +6,9 @@ no device, there is none, and the device of that type is simulated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,44 @@ OPENERS: dict[str, tuple[str, str]] = {
 
 
 class RealDriver(Driver):
-    """A device that compiles and runs kernels."""
+    """A device that compiles and runs kernels. Its memories have numbers, which stand for addresses
+    in tensors: `memories` has what each stands for."""
+
+    #: what the device's package raises
+    errors: tuple[type[Exception], ...] = ()
+
+    def __init__(self, kind: str, name: str) -> None:
+        super().__init__(kind, name)
+        self.memories: dict[int, Any] = {}
+        self.numbers = itertools.count(1)
+
+    def make(self, nbytes: int) -> Any:
+        """Memory as the device's package has it."""
+        raise TypeError(f"{self.name} does not hand out memory")
+
+    def release(self, memory: Any) -> None:
+        """Give back what `make` made."""
+
+    def allocate(self, nbytes: int) -> int:
+        try:
+            memory = self.make(nbytes)
+        except self.errors as error:
+            raise MemoryError(f"{self.name} has no memory of {nbytes} bytes: {error}") from None
+        number = next(self.numbers)
+        self.memories[number] = memory
+        return number
+
+    def free(self, memory: int) -> None:
+        found = self.memories.pop(memory, None)
+        if found is not None:
+            self.release(found)
+
+    def done(self, action: Callable[[], Any]) -> Any:
+        """What an action on the device gives. Raises KernelError where it fails."""
+        try:
+            return action()
+        except self.errors as error:
+            raise KernelError(f"work on {self.name} failed: {error}") from None
 
     def compile(self, kernel: KernelSource) -> Any:
         """A kernel that `launch` takes. Raises RuntimeError with the compiler's words."""
@@ -40,9 +79,30 @@ class KernelError(RuntimeError):
 
 
 def compile_error(kernel: KernelSource, device: str, words: object) -> KernelError:
-    """The error for a kernel that does not compile, with its source numbered by lines."""
-    lines = "\n".join(f"{n:4} {line}" for n, line in enumerate(kernel.text.splitlines(), 1))
-    return KernelError(f"the kernel {kernel.name} does not compile for {device}:\n{words}\n{lines}")
+    """The error for a kernel that does not compile: the statements that the compiler's words point
+    at, with the blocks that they came from, and the source numbered by lines."""
+    text = kernel.text.splitlines()
+    lines = "\n".join(f"{n:4} {line}" for n, line in enumerate(text, 1))
+    found = "".join(f"line {n}{_block_above(text, n)}: {text[n - 1].strip()}\n"
+                    for n in dict.fromkeys(int(m) for m in _PLACE.findall(str(words)))
+                    if 1 <= n <= len(text))
+    return KernelError(f"the kernel {kernel.name} does not compile for {device}:\n{found}{words}\n"
+                       f"{lines}")
+
+
+#: how compilers write the line and the column of a mistake: file.cl:10:13, wgsl:10:13
+_PLACE = re.compile(r":(\d+):\d+")
+
+
+def _block_above(text: Sequence[str], number: int) -> str:
+    """The block that a line came from, as the comment above it says; "" where none does."""
+    depth = len(text[number - 1]) - len(text[number - 1].lstrip())
+    for line in reversed(text[:number - 1]):
+        own = len(line) - len(line.lstrip())
+        if own <= depth and line.strip().startswith("// block "):
+            return f", of block {line.strip().removeprefix('// block ')}"
+        depth = min(depth, own) if line.strip() else depth
+    return ""
 
 
 def real_driver(kind: str) -> Driver | None:

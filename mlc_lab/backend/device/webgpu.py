@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .real import KernelError, RealDriver, compile_error
+from .real import RealDriver, compile_error
 
 if TYPE_CHECKING:
     from ..source import KernelSource
@@ -30,34 +29,22 @@ class WebGPUDriver(RealDriver):
         limits = {name: adapter.limits[name] for name in wanted if name in adapter.limits}
         self.device = adapter.request_device_sync(required_features=features,
                                                   required_limits=limits)
-        self.memories: dict[int, Any] = {}
-        self.numbers = itertools.count(1)
+        self.errors = (wgpu.GPUError, RuntimeError)
 
-    def allocate(self, nbytes: int) -> int:
+    def make(self, nbytes: int) -> Any:
         use = self.wgpu.BufferUsage
-        try:
-            memory = self.device.create_buffer(
-                size=-(-nbytes // 4) * 4, usage=use.STORAGE | use.COPY_SRC | use.COPY_DST)
-        except (self.wgpu.GPUError, RuntimeError) as error:
-            raise MemoryError(f"{self.name} has no memory of {nbytes} bytes: {error}") from None
-        number = next(self.numbers)
-        self.memories[number] = memory
-        return number
+        return self.device.create_buffer(
+            size=-(-nbytes // 4) * 4, usage=use.STORAGE | use.COPY_SRC | use.COPY_DST)
 
-    def free(self, memory: int) -> None:
-        found = self.memories.pop(memory, None)
-        if found is not None:
-            found.destroy()
+    def release(self, memory: Any) -> None:
+        memory.destroy()
 
     def write(self, memory: int, source: np.ndarray) -> None:
         data = source.tobytes()
         self.device.queue.write_buffer(self.memories[memory], 0, data + bytes(-len(data) % 4))
 
     def read(self, memory: int, target: np.ndarray) -> None:
-        try:
-            data = self.device.queue.read_buffer(self.memories[memory])
-        except (self.wgpu.GPUError, RuntimeError) as error:
-            raise KernelError(f"work on {self.name} failed: {error}") from None
+        data = self.done(lambda: self.device.queue.read_buffer(self.memories[memory]))
         target.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[:target.nbytes]
 
     def sync(self) -> None:
@@ -78,7 +65,7 @@ class WebGPUDriver(RealDriver):
                 layout=self.device.create_pipeline_layout(bind_group_layouts=[layout]),
                 compute={"module": self.device.create_shader_module(code=kernel.text),
                          "entry_point": kernel.name})
-        except (self.wgpu.GPUError, RuntimeError) as error:
+        except self.errors as error:
             raise compile_error(kernel, self.name, error) from None
         return kernel, layout, pipeline
 

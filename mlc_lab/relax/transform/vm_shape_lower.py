@@ -137,7 +137,7 @@ class _Lower:
         self.taken.add(name)
         var = GlobalVar(name)
         self.added[var] = PrimFunc([heap], seq(*stores), attrs={
-            "global_symbol": name, "tir.is_scheduled": True})
+            "global_symbol": name, "tir.is_scheduled": True, "tir.is_host_func": True})
         self.out.append(for_effect(Call(var, (self.heap,), struct_info=VOID)))
         self.ready.update(todo)
 

@@ -12,7 +12,7 @@ import numpy as np
 from tvm_ffi import Shape
 
 from ...runtime import NDArray, get_global_func
-from ...runtime.ndarray import tensor_at
+from ...runtime.ndarray import alias, empty, tensor_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,12 @@ class Storage:
 
     __slots__ = ("memory", "size", "scope", "__weakref__")
 
-    def __init__(self, size: int, scope: str = "global") -> None:
+    def __init__(self, size: int, scope: str = "global", device: Any = None) -> None:
         self.size, self.scope = size, scope
+        self.memory: Any
+        if device is not None and device.type != "cpu":
+            self.memory = empty((max(size, 1),), "uint8", device)
+            return
         raw = np.empty(size + 128, np.uint8)
         start = -raw.ctypes.data % 128
         self.memory = raw[start:start + size]
@@ -83,7 +87,9 @@ def alloc_storage(vm: VirtualMachine, size: Any, device: int, dtype: str, scope:
 
 
 def alloc_tensor(storage: Storage, offset: int, shape: Sequence[int], dtype: str) -> NDArray:
-    """A tensor in a storage, `offset` bytes from its start."""
+    """A tensor in a storage, `offset` bytes from its start (on a device, at its start)."""
+    if isinstance(storage.memory, NDArray):
+        return alias(storage.memory, tuple(shape), str(dtype))
     return tensor_at(storage.memory, offset, tuple(shape), str(dtype))
 
 
@@ -105,6 +111,8 @@ def view(tensor: NDArray, shape: Any = None, dtype: Any = None, offset: Any = No
          ) -> NDArray:
     """The memory of a tensor under another shape, dtype, or start."""
     shape = tuple(shape) if shape is not None and not isinstance(shape, list) else tensor.shape
+    if tensor.device.type != "cpu" and not offset:
+        return alias(tensor, tuple(shape), dtype if isinstance(dtype, str) else str(tensor.dtype))
     data = np.ascontiguousarray(tensor._view()).reshape(-1).view(np.uint8)
     start = int(offset) if isinstance(offset, int) else 0
     return tensor_at(data, start, shape, str(dtype) if isinstance(dtype, str) else str(tensor.dtype)
@@ -123,6 +131,10 @@ def reshape(tensor: NDArray, shape: Sequence[int]) -> NDArray:
     if -1 not in shape and count != have:
         raise MatchError(f"cannot reshape a tensor of shape {tuple(tensor.shape)} to {shape}: "
                          f"{have} elements do not fill {count}")
+    if tensor.device.type != "cpu":
+        known = -count if -1 in shape else 1
+        shape = tuple(have // max(known, 1) if n == -1 else n for n in shape)
+        return alias(tensor, shape, str(tensor.dtype))
     data = np.ascontiguousarray(tensor._view())
     if data.dtype == np.uint16 and str(tensor.dtype) == "bfloat16":
         return tensor_at(data.reshape(-1).view(np.uint8), 0, shape, "bfloat16")
@@ -240,7 +252,7 @@ def shape_of(tensor: NDArray) -> Shape:
 
 def tensor_to_shape(tensor: NDArray) -> Shape:
     """The values of a vector as a shape."""
-    return Shape(tuple(int(v) for v in tensor._view()))
+    return Shape(tuple(int(v) for v in tensor.numpy()))
 
 
 def shape_to_tensor(shape: Sequence[int]) -> NDArray:
@@ -265,7 +277,7 @@ def tuple_getitem(items: Any, index: int) -> Any:
 def read_if_cond(cond: Any) -> int:
     """A condition as 0 or 1: a number, or a tensor of one element."""
     if isinstance(cond, NDArray):
-        values = cond._view()
+        values = cond.numpy()
         if values.size != 1:
             raise MatchError("the condition of an if must be one value, it is "
                              f"{_kind(cond)}")

@@ -93,6 +93,8 @@ class Executable:
         Tensors, strings, dtypes (``DType``) and shapes (tuples of int).
     lib : runtime Module
         The kernels, and the functions in compiled form.
+    device : str
+        The type of the device that kernels run on, and tensors lie on.
     compiled : dict
         For each function that has a compiled form, its name in ``lib``; ``not_compiled`` says of
         the others why not, and ``memory`` how many bytes each compiled one keeps for its tensors.
@@ -111,6 +113,7 @@ class Executable:
         self.memory: dict[str, int] = {}  # bytes of planned memory of each compiled function
         self.exec_mode = "bytecode"
         self.target = "llvm"
+        self.device = "cpu"
         self.kernels: Any = None
         self.unscheduled: Any = None
         self._constant_places: dict[Any, int] = {}

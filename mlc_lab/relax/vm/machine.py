@@ -49,7 +49,8 @@ class VirtualMachine:
     rt_mod : Executable or path
         What ``relax.build`` gave, or a file that ``export_library`` wrote.
     device : Device
-        The CPU; other devices are refused.
+        That of the target that the executable was built for, which is also the default; another
+        one is refused.
     profile : bool
         Accepted for TVM's sake: ``vm.profile(...)`` works without.
     """
@@ -64,7 +65,8 @@ class VirtualMachine:
                                 "; call relax.build(mod, target=\"llvm\") first"
                                 if hasattr(rt_mod, "functions") else ""))
         self.executable = rt_mod
-        self.device = _check_device(device)
+        self.device = _check_device(device, rt_mod.device)
+        self._moved: dict[int, NDArray] = {}
         self.exec_mode = exec_mode or rt_mod.exec_mode
         self._decoded: dict[str, list] = {}
         self._functions: dict[str, Callable] = {}
@@ -181,7 +183,7 @@ class VirtualMachine:
     def time_evaluator(self, func_name: str, dev: Device | str | None = None, number: int = 10,
                        repeat: int = 1, **options: object) -> timing.TimeEvaluator:
         """Measure a function: `vm.time_evaluator("main", tvm.cpu())(x).mean` is in seconds."""
-        _check_device(dev)
+        _check_device(dev, self.device.type)
         func = self[func_name]
         if not isinstance(func, tvm_ffi.Function):
             func = tvm_ffi.convert(func)
@@ -189,7 +191,8 @@ class VirtualMachine:
         if isinstance(f_preproc, str):
             f_preproc = registry.get_global_func(f_preproc)
         return timing.TimeEvaluator(func, func_name, {
-            "number": number, "repeat": repeat, "f_preproc": f_preproc, **options})
+            "number": number, "repeat": repeat, "f_preproc": f_preproc, **options},
+            getattr(self.executable.lib, "clock", ""))
 
     def profile(self, func_name: str, *args: object) -> Any:
         """Run a function by its bytecode and measure every call; prints as a table."""
@@ -220,7 +223,7 @@ class VirtualMachine:
 
     def new_storage(self, size: int, scope: str) -> Storage:
         """Memory for tensors."""
-        return Storage(size, scope)
+        return Storage(size, scope, self.device)
 
     def callee(self, name: str) -> Callable[..., Any]:
         """What a name in the bytecode calls."""
@@ -275,7 +278,7 @@ class VirtualMachine:
                 elif kind == "i":
                     template.append(value)
                 elif kind == "c":
-                    constant = ex.constants[value]
+                    constant = self._on_device(value)
                     template.append(tvm_ffi.Shape(constant) if type(constant) is tuple
                                     else constant)
                 else:
@@ -286,6 +289,15 @@ class VirtualMachine:
         if type(instruction) is Goto:
             return (_GOTO, instruction.offset)
         return (_IF, instruction.cond, instruction.false_offset)
+
+    def _on_device(self, number: int) -> Any:
+        """A constant; a tensor is copied to the device, once."""
+        constant = self.executable.constants[number]
+        if self.device.type == "cpu" or not isinstance(constant, NDArray):
+            return constant
+        if number not in self._moved:
+            self._moved[number] = array(constant, self.device)
+        return self._moved[number]
 
     def _run(self, function: VMFunction, args: Any) -> Any:
         """Run a function's bytecode."""
@@ -436,13 +448,15 @@ def library_function(name: str) -> Any:
     return None
 
 
-def _check_device(dev: Device | str | None) -> Any:
+def _check_device(dev: Device | str | None, built_for: str) -> Any:
     if isinstance(dev, (list, tuple)):
         dev = dev[0] if dev else None
     if dev is None:
-        return device("cpu")
-    if device(dev).type != "cpu":
-        raise ValueError(f"programs run on the CPU here, not on {device(dev)!r}")
+        return device(built_for)
+    if device(dev).type != built_for:
+        where = "the CPU" if built_for == "cpu" else repr(device(built_for))
+        raise ValueError(f"programs run on {where} here, not on {device(dev)!r}: relax.build was "
+                         "given the target, tvm.relax.build(mod, target=...)")
     return device(dev)
 
 

@@ -46,6 +46,9 @@ _ALIGN = 64
 def save(executable: Executable, path: str | Path) -> str:
     """Write an executable to a file and return its path. The file is complete or not there."""
     path = os.fspath(path)
+    if executable.device != "cpu":
+        raise ValueError(f"an executable for {executable.device} cannot be written to a file; "
+                         "its kernels' source can: executable.lib.imported_modules[0].get_source()")
     data = bytearray()
 
     def put(blob: bytes) -> list[int]:

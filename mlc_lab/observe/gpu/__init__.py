@@ -1,0 +1,11 @@
+"""Kernels for a GPU, run in step: exact counts of what their warps ask of memory, races, a time.
+
+    counts.py       `count_gpu`: the counts, as an object with a table
+    races.py        `find_races`: threads that clash, barriers that some threads miss
+    model.py        the time of a model from the counts
+    lockstep.py     all threads of some blocks, statement by statement; expressions.py its values
+    launching.py    runs the host's function of a program, which launches the kernels
+    requests.py     what a warp asks of memory at once: 32-byte sectors, bank conflicts
+    occupancy.py    how many blocks a multiprocessor holds, and what limits it
+    caches.py       the sectors in simulated caches
+"""

@@ -1,0 +1,506 @@
+"""Exact counts of a GPU program: instructions, sectors, conflicts, caches, occupancy.
+
+    >>> print(mlc_lab.count_gpu(sch, target="nvidia/geforce-rtx-2080-ti"))   # doctest: +SKIP
+
+All warps of a launch are run (`lockstep.py`), and each load and store is looked at as the hardware
+does (`requests.py`), so the counts are the same every time and on every machine. What they say is
+exact for the program as it is written; a device's compiler may do better. It is told in
+`lockstep.py` which loads count as kept in registers, and in `caches.py` what the caches are.
+
+Where a launch has more than `LANES` threads and all its blocks do the same but for where they do it
+(no condition and no extent of a loop depends on the block or on data), whole blocks from the first
+on are run, as many as the GPU holds at once, and what they do is multiplied. The counts say so.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.module import IRModule
+from ...target import Target
+from ...target.gpus import GPU, USUAL, gpu_of
+from ...tir import stmt as S
+from ...tir import expr as E
+from ...tir.functor import pre_order, uses_var
+from ...lower.split_host_device import axes_of
+from ..measure import Unmeasurable
+from .caches import Traffic, traffic
+from .costs import KINDS
+from .launching import Launch, Program
+from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
+from .occupancy import Occupancy, occupancy, registers
+from .model import ModelledTime, modelled_time
+from .requests import NONE, SECTOR, passes, sectors
+
+if TYPE_CHECKING:
+    from ...target.target import TargetLike
+
+#: threads of a launch up to which all blocks are run
+LANES = 1 << 16
+#: threads that are run in step
+TOGETHER = 1 << 17
+#: characters of an access in the table
+_WIDTH = 64
+
+
+@dataclass(frozen=True)
+class SiteCount:
+    """What one load or store did: `requests` of warps, and for these all `sectors` of global memory
+    or `passes` over the banks of shared memory. `least` are those it would have been, had the
+    lanes asked for memory without gaps, or without conflicts."""
+
+    name: str
+    text: str
+    scope: str
+    write: bool
+    nbytes: int
+    requests: int
+    sectors: int
+    passes: int
+    least: int
+
+    @property
+    def sectors_a_request(self) -> float:
+        """Sectors of 32 bytes that a request of a warp takes."""
+        return self.sectors / self.requests if self.requests else 0.0
+
+    @property
+    def conflicts(self) -> int:
+        """Passes over the banks that are there for conflicts only."""
+        return self.passes - self.least if self.scope == "shared" else 0
+
+    @property
+    def efficiency(self) -> float:
+        """How much of what was moved was asked for."""
+        moved = self.sectors or self.passes
+        return self.least / moved if moved else 1.0
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """Counts of one launch of a kernel.
+
+    Attributes
+    ----------
+    grid, block : tuple of int
+        Blocks, and threads of a block, along x, y, z.
+    instructions : dict
+        Instructions of warps by kind (`costs.py`), with "load global" and the like.
+    sites : tuple of SiteCount
+        Loads and stores by place in the program.
+    branches, divergent : int
+        Conditions that are not the same for all threads, met by a warp; and those at which threads
+        of one warp took different ways.
+    lanes_active : float
+        Of the lanes of warps that ran an instruction, those that took part.
+    barriers : int
+        Barriers that a block meets.
+    registers, shared_bytes : int
+        Of a thread (an estimate), and of a block.
+    occupancy : Occupancy
+        Blocks that a multiprocessor holds.
+    traffic : Traffic
+        Sectors between the levels of memory.
+    waits : dict
+        How often warps wait for loads of "global" and "shared" memory: those of one stretch of
+        statements, within an iteration and between barriers, are waited for together.
+    sums : int
+        Numbers that a thread keeps in arrays of its own: arithmetic on them is independent.
+    blocks_run : int
+        Of how many blocks the counts come.
+    """
+
+    name: str
+    gpu: GPU
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    instructions: dict[str, int]
+    sites: tuple[SiteCount, ...]
+    branches: int
+    divergent: int
+    lanes_active: float
+    barriers: int
+    registers: int
+    shared_bytes: int
+    occupancy: Occupancy
+    traffic: Traffic
+    waits: dict[str, int]
+    sums: int
+    blocks_run: int
+
+    @property
+    def modelled(self) -> ModelledTime:
+        """The time of a model (`model.py`)."""
+        return modelled_time(self)
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks the launch has."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def warps(self) -> int:
+        """Warps of a block."""
+        return -(-(self.block[0] * self.block[1] * self.block[2]) // self.gpu.warp)
+
+    @property
+    def conflicts(self) -> int:
+        """Bank conflicts of all accesses of shared memory."""
+        return sum(s.conflicts for s in self.sites)
+
+    @property
+    def bytes_from_memory(self) -> int:
+        """Bytes that came from the GPU's memory."""
+        return self.traffic.read * SECTOR
+
+    @property
+    def bytes_to_memory(self) -> int:
+        """Bytes that went to the GPU's memory."""
+        return self.traffic.written * SECTOR
+
+    def site(self, name: str, write: bool = False, scope: str | None = None) -> SiteCount:
+        """The first access of a buffer, by its name. Raises KeyError, naming those there are."""
+        for s in self.sites:
+            if s.name == name and s.write == write and scope in (None, s.scope):
+                return s
+        have = ", ".join(f"{'store' if s.write else 'load'} {s.text}" for s in self.sites)
+        raise KeyError(f"there is no {'store' if write else 'load'} of {name!r}; there are {have}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name, "gpu": self.gpu.name, "grid": list(self.grid),
+            "block": list(self.block), "instructions": dict(self.instructions),
+            "sites": [{**vars(s), "conflicts": s.conflicts} for s in self.sites],
+            "branches": self.branches, "divergent": self.divergent,
+            "lanes_active": self.lanes_active, "barriers": self.barriers,
+            "registers": self.registers, "shared_bytes": self.shared_bytes,
+            "occupancy": vars(self.occupancy), "traffic": vars(self.traffic),
+            "bytes_from_memory": self.bytes_from_memory,
+            "bytes_to_memory": self.bytes_to_memory, "blocks_run": self.blocks_run,
+            "modelled": vars(self.modelled),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        at = f"{_times(self.grid)} blocks of {_times(self.block)} threads"
+        lines = [f"{self.name}: {at}, as on {self.gpu.name}"]
+        if self.blocks_run < self.blocks:
+            lines.append(f"  counted in {self.blocks_run} of {self.blocks} blocks, which are all "
+                         "alike, and multiplied")
+        kinds = ", ".join(f"{n:,} {kind}" for kind, n in self.instructions.items()
+                          if n and kind != "index")
+        lines.append(f"  instructions of warps: {kinds}")
+        lines.append(f"  {self.instructions.get('index', 0):,} more for indices, as written; "
+                     f"{self.lanes_active:.0%} of the lanes take part")
+        lines.append(f"  {self.barriers} barriers a block; {self.divergent:,} of {self.branches:,} "
+                     "branches on threads split a warp")
+        lines.append(f"  {self.registers} registers a thread (estimate), {self.shared_bytes:,} "
+                     f"bytes of shared memory a block; {self.occupancy}")
+        rows = [("", "requests", "sectors/request", "conflicts", "used")]
+        for s in self.sites:
+            each = f"{s.sectors_a_request:.3g}" if s.scope == "global" else ""
+            more = f"{s.conflicts:,}" if s.scope == "shared" else ""
+            text = s.text if len(s.text) <= _WIDTH else s.text[:_WIDTH - 4] + " ..."
+            rows.append((f"{'store' if s.write else 'load'} {s.scope} {text}",
+                         f"{s.requests:,}", each, more, f"{s.efficiency:.0%}"))
+        widths = [max(len(row[n]) for row in rows) for n in range(5)]
+        for row in rows:
+            lines.append("  " + row[0].ljust(widths[0]) + "  " + "  ".join(
+                cell.rjust(width) for cell, width in zip(row[1:], widths[1:])))
+        t = self.traffic
+        lines.append(f"  L1: {t.l1_hits:,} of {t.l1_sectors:,} sectors hit; L2: {t.l2_hits:,} of "
+                     f"{t.l2_sectors:,}; {self.bytes_from_memory:,} bytes from memory, "
+                     f"{self.bytes_to_memory:,} to it")
+        lines.append(f"  {self.modelled}")
+        return "\n".join(lines)
+
+
+def _times(sizes: tuple[int, int, int]) -> str:
+    used = sizes if sizes[2] > 1 else sizes[:2] if sizes[1] > 1 else sizes[:1]
+    return " x ".join(map(str, used))
+
+
+@dataclass(frozen=True)
+class GPUCounts:
+    """Counts of a program: one `KernelCounts` a launch, in order."""
+
+    kernels: tuple[KernelCounts, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """The time of the model for all launches (`model.py`)."""
+        return sum(k.modelled.seconds for k in self.kernels)
+
+    def __iter__(self) -> Any:
+        return iter(self.kernels)
+
+    def __len__(self) -> int:
+        return len(self.kernels)
+
+    def __getitem__(self, at: int | str) -> KernelCounts:
+        """A launch by its number or its kernel's name."""
+        if isinstance(at, int):
+            return self.kernels[at]
+        for k in self.kernels:
+            if k.name == at:
+                return k
+        raise KeyError(f"there is no kernel {at!r}; there are "
+                       + ", ".join(k.name for k in self.kernels))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {"kernels": [k.to_dict() for k in self.kernels], "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        return "\n".join([*map(str, self.kernels), *self.notes])
+
+
+class _Counter(Watcher):
+    """Counts requests; `stream` has those of global memory in time order."""
+
+    def __init__(self) -> None:
+        self.by_site: dict[int, list[int]] = {}  # requests, sectors, passes, least
+        self.branches = self.divergent = 0
+        self.waits: Counter[str] = Counter()
+        self.stretch: dict[str, int] = {}
+        self.missed: str | None = None
+        self.memo: dict[Any, Any] = {}
+        self.stream: list[tuple[np.ndarray, np.ndarray, bool]] = []
+
+    def begin(self) -> None:
+        """Other blocks are run next."""
+        self.memo.clear()
+        self.stretch.clear()
+
+    def access(self, run: Lockstep, site: Site, own: Any, shift: int, key: Any) -> None:
+        """Count one access of all warps."""
+        size = site.nbytes if site.scope == "shared" else SECTOR
+        memory = run.memory[site.node.buffer.data]
+        element = dt.bytes_of(memory.dtype)
+        start = memory.base + int(shift) * element
+        moved = start // size * size if size else 0
+        place = None if key is None else (key, run.mask.number, start - moved, site.number)
+        found = None if place is None else self.memo.get(place)
+        if found is None:
+            found = self._count(run, site, own, element, start, moved // SECTOR)
+            if place is not None:
+                self.memo[place] = found
+        if not site.write and self.stretch.get(site.scope) != run.region:
+            self.stretch[site.scope] = run.region
+            self.waits[site.scope] += run.mask.warps
+        row = self.by_site.setdefault(site.number, [0, 0, 0, 0])
+        for at, number in enumerate(found[0]):
+            row[at] += number
+        if site.scope == "global":
+            warp, sector = found[1]
+            self.stream.append((sector + moved // SECTOR, warp, site.write))
+
+    @staticmethod
+    def _count(run: Lockstep, site: Site, own: Any, element: int, start: int, first: int) -> Any:
+        """The numbers of one access, and its sectors, counted from the sector `first`."""
+        mask, warp = run.mask, run.warp
+        at = np.broadcast_to(np.asarray(own, np.int64), run.threads) * element + start
+        if mask.lanes is not None:
+            at = np.where(mask.lanes, at, NONE)
+        rows = at.reshape(-1, warp)
+        if site.scope == "shared":
+            all_, least = passes(rows, site.nbytes)
+            return (mask.warps, 0, all_, least), None
+        which, sector = sectors(rows, site.nbytes)
+        asked = _asked(rows, site.nbytes)
+        return (mask.warps, len(sector), 0, asked), (which, sector - first)
+
+    def branch(self, run: Lockstep, s: Any, test: Any) -> None:
+        """Count a condition, and the warps that it splits."""
+        rows = np.broadcast_to(test, run.threads)
+        live = run.mask.lanes
+        yes = (rows if live is None else rows & live).reshape(-1, run.warp).any(axis=1)
+        no = (~rows if live is None else ~rows & live).reshape(-1, run.warp).any(axis=1)
+        self.branches += run.mask.warps
+        self.divergent += int(np.count_nonzero(yes & no))
+
+    def barrier(self, run: Lockstep, s: Any) -> None:
+        """All threads of a block must get here."""
+        if run.mask.threads != run.live.threads and self.missed is None:
+            self.missed = missed_barrier(run)
+
+
+def missed_barrier(run: Lockstep) -> str | None:
+    """Two threads of a block of which only one is at a barrier, in words; None if all are."""
+    if run.mask.lanes is None:
+        return None
+    there = run.mask.lanes
+    live = np.ones(run.threads, bool) if run.live.lanes is None else run.live.lanes
+    for block in range(len(run.blocks)):
+        own = run.block_of == block
+        here, absent = np.flatnonzero(own & there), np.flatnonzero(own & live & ~there)
+        if len(here) and len(absent):
+            return (f"{run.where(int(here[0]))} waits at a barrier that "
+                    f"{run.where(int(absent[0]))} never reaches ({len(here)} of "
+                    f"{len(here) + len(absent)} threads of the block are there)")
+    return None
+
+
+def _asked(rows: np.ndarray, nbytes: int) -> int:
+    """Sectors that would hold what each warp asks for, one after the other."""
+    ordered = np.sort(rows, axis=1)
+    different = (ordered != NONE) & np.concatenate(
+        [np.ones((len(ordered), 1), bool), ordered[:, 1:] != ordered[:, :-1]], axis=1)
+    return int((-(-different.sum(axis=1) * nbytes // SECTOR)).sum())
+
+
+def _alike(launch: Launch) -> bool:
+    """Whether all blocks do the same, but for where."""
+    axes, body = axes_of(launch.func)
+    blocks = {s.node.var for s in axes if s.node.thread_tag.startswith("blockIdx")}
+    if any(isinstance(launch.given.get(v), Memory) for v in needed_numbers(launch.func.body)):
+        return False
+    named: set[E.Var] = set(blocks)
+    for s in pre_order(body):
+        if type(s) is S.LetStmt and uses_var(s.value, named):
+            named.add(s.var)
+        elif type(s) is S.For and (uses_var(s.extent, named) or uses_var(s.min, named)):
+            return False
+        elif type(s) in (S.IfThenElse, S.While) and uses_var(s.condition, named):
+            return False
+        elif type(s) is E.Call and getattr(s.op, "name", "") == "tir.if_then_else":
+            if uses_var(s.args[0], named):
+                return False
+    return True
+
+
+def count_launch(launch: Launch, gpu: GPU) -> KernelCounts:
+    """The counts of one launch. Raises Unmeasurable for what cannot be followed, and for a barrier
+    that only some threads of a block reach."""
+    def lockstep(blocks: Sequence[int], watcher: Watcher) -> Lockstep:
+        return Lockstep(launch.func, launch.name, launch.extents, launch.given, blocks, watcher,
+                        gpu.warp)
+
+    empty = lockstep([], Watcher())
+    shared = sum(empty.shared.values())
+    words = registers(launch.func, empty.own_words)
+    held = occupancy(gpu, launch.threads, words, shared)
+    wave = max(held.blocks, 1) * gpu.processors
+    each = max(empty.lanes_each, 1)
+    together = max(1, min(wave, TOGETHER // each))
+    last = launch.blocks
+    if last * each > LANES and _alike(launch):
+        last = min(last, together)
+    counter, run = _Counter(), empty
+    warps, threads = np.zeros(len(empty.steps), np.int64), np.zeros(len(empty.steps), np.int64)
+    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+    for start in range(0, last, together):
+        counter.begin()
+        run = lockstep(range(start, min(start + together, last)), counter)
+        run.run()
+        if counter.missed:
+            raise Unmeasurable(f"{launch.name}: {counter.missed}: on a GPU it would wait for ever")
+        warps += np.asarray(run.warps_run)
+        threads += np.asarray(run.threads_run)
+        parts.append(_stream(counter, run, gpu))
+    l1 = gpu.processor.l1_bytes
+    if gpu.processor.unified:
+        l1 = max(l1 - held.blocks * shared, SECTOR * 16)
+    sector, store, processor = (np.concatenate([p[n] for p in parts]) if parts else np.zeros(0)
+                                for n in range(3))
+    found = traffic(sector, store, processor, l1, gpu.l2_bytes)
+    return _collect(launch, gpu, counter, run, warps, threads, found, held, words, shared, last)
+
+
+def _stream(counter: _Counter, run: Lockstep, gpu: GPU
+            ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The sectors of a run in time order: number, whether stored, multiprocessor."""
+    rows = counter.stream
+    counter.stream = []
+    if not rows:
+        return np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0, np.int64)
+    block = run.blocks[run.block_of[::run.warp]]
+    return (np.concatenate([r[0] for r in rows]),
+            np.repeat([r[2] for r in rows], [len(r[0]) for r in rows]),
+            block[np.concatenate([r[1] for r in rows])] % gpu.processors)
+
+
+def _collect(launch: Launch, gpu: GPU, counter: _Counter, run: Lockstep, warps: np.ndarray,
+             threads: np.ndarray, found: Traffic, held: Occupancy, words: int, shared: int,
+             last: int) -> KernelCounts:
+    """The counts of the blocks that were run, as those of all."""
+    by = launch.blocks / last if last else 1.0
+    kinds: Counter[str] = Counter()
+    active = 0
+    for (_, cost), w, t in zip(run.steps, warps.tolist(), threads.tolist()):
+        for kind, n in cost.items():
+            kinds[kind] += n * w
+            active += n * t
+    sites = []
+    for site in run.sites:
+        row = counter.by_site.get(site.number)
+        if row is None:
+            continue
+        kinds[f"{'store' if site.write else 'load'} {site.scope}"] += row[0]
+        sites.append(SiteCount(site.name, site.text, site.scope, site.write, site.nbytes,
+                               *(round(n * by) for n in row)))
+    done = sum(n for kind, n in kinds.items() if not kind.startswith(("load", "store")))
+    order = [*KINDS, "load global", "store global", "load shared", "store shared"]
+    barriers = kinds["barrier"] // (last * (run.lanes_each // run.warp)) if last else 0
+    return KernelCounts(
+        launch.name, gpu, launch.grid, launch.block,
+        {kind: round(kinds[kind] * by) for kind in order if kinds[kind]}, tuple(sites),
+        round(counter.branches * by), round(counter.divergent * by),
+        active / (done * gpu.warp) if done else 1.0, barriers, words, shared, held,
+        found.scaled(by), {scope: round(n * by) for scope, n in counter.waits.items()},
+        run.own_words, last)
+
+
+def count_gpu(program: object, target: TargetLike = "cuda", *,
+              sizes: Mapping[str, int] | None = None, arrays: Sequence[Any] | None = None
+              ) -> GPUCounts:
+    """Count what a program does on a GPU, on any machine.
+
+    Parameters
+    ----------
+    program : PrimFunc, IRModule or Schedule
+        Its loops are bound to blocks and threads.
+    target : Target or str
+        A GPU by its tag, or a kind such as "cuda" or "webgpu"; figures of the GPU are then those of
+        `mlc_lab.target.gpus.USUAL`.
+    sizes : dict
+        Values of symbolic sizes, by name.
+    arrays : list
+        The arguments; random ones if not given, which only indices and conditions on data see.
+
+    Raises
+    ------
+    LowerError
+        For what the target cannot run.
+    Unmeasurable
+        Where the program cannot be followed; the text says what cannot.
+    OutOfBounds
+        For a thread that reads or writes outside of a buffer.
+    """
+    where = Target(target)
+    gpu = gpu_of(where)
+    kernels: list[KernelCounts] = []
+    Program(program, where, sizes, arrays).run(
+        lambda launch: kernels.append(count_launch(launch, gpu)))
+    notes = () if where.tag == gpu.name else (
+        f"The target {where.tag or where.kind.name!r} does not say which GPU, or its figures are "
+        f"not known: those of {USUAL} are taken.",)
+    return GPUCounts(tuple(kernels), notes)
+
+
+def time_of_call(mod: IRModule, target: Target, name: str, args: Sequence[Any]
+                 ) -> tuple[float, str]:
+    """Seconds of the model for a call of a function, and a note that says whose they are."""
+    counts = count_gpu(IRModule({name: mod[name]}), target, arrays=args)
+    gpu = gpu_of(target)
+    return counts.seconds, f"modelled for {gpu.name}, not measured"
+
+
+__all__ = ["GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch", "time_of_call"]

@@ -1,0 +1,103 @@
+"""A time for a kernel on a GPU, from its counts: what the busiest multiprocessor takes.
+
+The model is that of V. Volkov, "Understanding Latency Hiding on GPUs" (PhD thesis, UC Berkeley,
+2016): a multiprocessor that holds n warps, of which each would take L cycles alone, finishes n / L
+warps in a cycle, unless a unit of the hardware is slower: the schedulers, the arithmetic units, the
+path to shared memory and first-level cache, the second level, memory. So the time is the longest of
+
+    warps * L / n                                       latency that is not hidden
+    instructions of each kind / lanes of its unit       throughput, kind by kind
+    passes over banks, sectors of the first level / 4   128 bytes a cycle
+    bytes from the second level, bytes from memory
+
+L is the sum of what a warp waits for: loads of one stretch of statements are in flight together
+(`counts.KernelCounts.waits`), each as long as where they were found takes; arithmetic takes a cycle
+each where a thread has four or more sums of its own, else up to four.
+
+Limits. It knows nothing of what a device's compiler makes of the source: arithmetic of indices is
+left out, registers are estimated. Memory is taken to reach its full bandwidth, clocks to stay at
+the boost, caches to be empty at the start; launching is left out. Units are taken to work side by
+side without hindering each other. It ranks schedules of one program; it does not say what a clock
+would. How well its order agrees with that of real devices has not been measured here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from .requests import SECTOR
+
+if TYPE_CHECKING:
+    from .counts import KernelCounts
+
+#: cycles that a barrier takes beside the wait for the slowest warp
+_BARRIER = 20
+_INTEGER = ("integer", "convert", "select", "branch")
+
+
+@dataclass(frozen=True)
+class ModelledTime:
+    """Seconds by the model, and `parts`: cycles of each bound; the longest is the `limit`."""
+
+    seconds: float
+    limit: str
+    parts: dict[str, float]
+
+    def __str__(self) -> str:
+        return f"modelled time {self.seconds * 1e6:,.1f} us, limited by {self.limit}"
+
+
+def modelled_time(k: KernelCounts) -> ModelledTime:
+    """The time of one launch by the model, see the file's text."""
+    gpu, mp = k.gpu, k.gpu.processor
+    warps = k.blocks * k.warps
+    if not warps:
+        return ModelledTime(0.0, "nothing", {})
+    of_busiest = -(-k.blocks // gpu.processors)  # blocks
+    share = of_busiest / k.blocks  # of all work, on the busiest multiprocessor
+    held = max(min(k.occupancy.blocks, of_busiest), 1) * k.warps
+    kinds = k.instructions
+
+    def lanes(*names: str) -> float:
+        return sum(kinds.get(name, 0) for name in names) * gpu.warp * share
+
+    started = sum(n for kind, n in kinds.items() if kind != "index") * share
+    passes = sum(s.passes for s in k.sites) * share
+    first = sum(max(s.requests, s.sectors / 4) for s in k.sites if s.scope == "global") * share
+    t = k.traffic
+    moved = (t.read + t.written) * SECTOR
+    parts = {
+        "instructions started": started / mp.schedulers,
+        "float arithmetic": lanes("fma", "float") / mp.fp32,
+        "special functions": lanes("special") / mp.special,
+        "integer arithmetic": lanes(*_INTEGER) / mp.integer,
+        "shared memory and L1": passes + first,
+        "L2": t.l2_sectors * SECTOR * share / gpu.l2_bytes_a_cycle,
+        "memory": moved / gpu.bandwidth * gpu.clock,
+        "latency": of_busiest * k.warps / held * _latency(k, warps),
+    }
+    limit = max(parts, key=lambda name: parts[name])
+    return ModelledTime(parts[limit] / gpu.clock, limit, parts)
+
+
+def _latency(k: KernelCounts, warps: int) -> float:
+    """Cycles that a warp takes alone, on average."""
+    gpu, t = k.gpu, k.traffic
+    below = t.l1_sectors - t.l1_hits  # sectors of loads that the first level had not
+    l1 = t.l1_hits / t.l1_sectors if t.l1_sectors else 0.0
+    memory = min(t.read / below, 1.0) if below else 0.0
+    deep = memory * gpu.memory_latency + (1 - memory) * gpu.l2_latency
+    of_load = l1 * gpu.l1_latency + (1 - l1) * deep
+    kinds = k.instructions
+    slow = kinds.get("special", 0)
+    plain = sum(n for kind, n in kinds.items() if kind not in ("index", "special", "barrier"))
+    each = gpu.arithmetic_latency / min(max(k.sums, 1), gpu.arithmetic_latency)
+    waited = (k.waits.get("global", 0) * of_load + k.waits.get("shared", 0) * gpu.shared_latency)
+    conflicts = sum(s.passes for s in k.sites) - sum(
+        s.requests for s in k.sites if s.scope == "shared")
+    return (waited + plain * each + slow * gpu.special_latency + max(conflicts, 0)
+            + kinds.get("barrier", 0) * _BARRIER) / warps
+
+
+__all__ = ["ModelledTime", "modelled_time"]

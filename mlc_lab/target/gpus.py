@@ -1,0 +1,130 @@
+"""What is known of NVIDIA's GPUs beyond their limits: processors, clocks, memory, caches.
+
+Multiprocessors, clocks (boost) and memory are from NVIDIA's white papers and product pages on the
+Pascal, Turing, Volta, Ampere, Ada and Hopper architectures. Warps, blocks, registers and shared
+memory of a multiprocessor are from the CUDA C++ Programming Guide, "Technical Specifications per
+Compute Capability"; how registers and shared memory are handed out, from NVIDIA's occupancy
+calculator. Throughputs are from the same guide's table "Arithmetic Instructions".
+
+Latencies are those that microbenchmarks found: Z. Jia et al., "Dissecting the NVIDIA Volta GPU
+Architecture via Microbenchmarking" (2018) and "Dissecting the NVidia Turing T4 GPU via
+Microbenchmarking" (2019). They stand for all generations here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .tags import TAGS
+
+if TYPE_CHECKING:
+    from .target import Target
+
+_KIB = 1024
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """One multiprocessor of a compute capability.
+
+    Attributes
+    ----------
+    warps, blocks : int
+        How many it holds at most.
+    shared_bytes : int
+        Shared memory that blocks can have together.
+    l1_bytes : int
+        What first-level cache and shared memory have together; on Pascal, the cache alone.
+    unified : bool
+        Whether shared memory takes from the cache.
+    fp32, special, integer, loads : int
+        Lanes of a warp that it serves in a cycle: arithmetic on float32, special functions,
+        arithmetic on int32, loads and stores.
+    schedulers : int
+        Warp instructions that it starts in a cycle.
+    reserved : int
+        Bytes of shared memory that each block takes beyond its own.
+    """
+
+    warps: int
+    blocks: int
+    shared_bytes: int
+    l1_bytes: int
+    unified: bool = True
+    fp32: int = 64
+    special: int = 16
+    integer: int = 64
+    loads: int = 32
+    schedulers: int = 4
+    reserved: int = 0
+    registers: int = 65536
+    register_unit: int = 256  # registers are handed out to warps in such units
+    shared_unit: int = 256
+
+
+MULTIPROCESSORS: dict[str, Multiprocessor] = {
+    "sm_61": Multiprocessor(64, 32, 96 * _KIB, 48 * _KIB, False, fp32=128, special=32, integer=128),
+    "sm_70": Multiprocessor(64, 32, 96 * _KIB, 128 * _KIB),
+    "sm_72": Multiprocessor(64, 32, 96 * _KIB, 128 * _KIB),
+    "sm_75": Multiprocessor(32, 16, 64 * _KIB, 96 * _KIB),
+    "sm_80": Multiprocessor(64, 32, 164 * _KIB, 192 * _KIB, reserved=1024, shared_unit=128),
+    "sm_86": Multiprocessor(48, 16, 100 * _KIB, 128 * _KIB, fp32=128, reserved=1024,
+                            shared_unit=128),
+    "sm_89": Multiprocessor(48, 24, 100 * _KIB, 128 * _KIB, fp32=128, reserved=1024,
+                            shared_unit=128),
+    "sm_90": Multiprocessor(64, 32, 228 * _KIB, 256 * _KIB, fp32=128, reserved=1024,
+                            shared_unit=128),
+}
+
+#: tag -> (multiprocessors, boost clock in MHz, memory bandwidth in GB/s)
+_FIGURES: dict[str, tuple[int, int, int]] = {
+    "nvidia/geforce-gtx-1080-ti": (28, 1582, 484), "nvidia/geforce-rtx-2060": (30, 1680, 336),
+    "nvidia/geforce-rtx-2070": (36, 1620, 448), "nvidia/geforce-rtx-2080": (46, 1710, 448),
+    "nvidia/geforce-rtx-2080-ti": (68, 1545, 616), "nvidia/geforce-rtx-3060": (28, 1777, 360),
+    "nvidia/geforce-rtx-3070": (46, 1725, 448), "nvidia/geforce-rtx-3080": (68, 1710, 760),
+    "nvidia/geforce-rtx-3090": (82, 1695, 936), "nvidia/geforce-rtx-4090": (128, 2520, 1008),
+    "nvidia/nvidia-t4": (40, 1590, 320), "nvidia/tesla-t4": (40, 1590, 320),
+    "nvidia/nvidia-v100": (80, 1530, 900), "nvidia/tesla-v100": (80, 1530, 900),
+    "nvidia/nvidia-a100": (108, 1410, 1555), "nvidia/nvidia-h100": (132, 1980, 3350),
+    "nvidia/jetson-agx-xavier": (8, 1377, 137),
+}
+#: the GPU whose figures are taken where the target names none that is known
+USUAL = "nvidia/geforce-rtx-2080-ti"
+
+
+@dataclass(frozen=True)
+class GPU:
+    """One GPU: its name, multiprocessors, clock in Hz, bytes a second of memory, bytes of the
+    second-level cache."""
+
+    name: str
+    processor: Multiprocessor
+    processors: int
+    clock: float
+    bandwidth: float
+    l2_bytes: int
+    warp: int = 32
+
+    #: cycles that a load takes, from where it is found; cycles of arithmetic, of a launch
+    l1_latency: int = 32
+    shared_latency: int = 26
+    l2_latency: int = 200
+    memory_latency: int = 450
+    arithmetic_latency: int = 4
+    special_latency: int = 18
+    #: bytes that a multiprocessor gets from the second-level cache in a cycle
+    l2_bytes_a_cycle: int = 64
+
+
+def gpu_of(target: Target) -> GPU:
+    """The GPU that a target names, with the target's own warp; `USUAL` where its figures are not
+    known."""
+    tag = target.tag if target.tag in _FIGURES else USUAL
+    count, clock, bandwidth = _FIGURES[tag]
+    known: dict[str, Any] = TAGS[tag]
+    return GPU(tag, MULTIPROCESSORS[known["arch"].removesuffix("a")], count, clock * 1e6,
+               bandwidth * 1e9, known["l2_cache_size_bytes"])
+
+
+__all__ = ["GPU", "MULTIPROCESSORS", "USUAL", "Multiprocessor", "gpu_of"]
