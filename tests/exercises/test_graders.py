@@ -19,6 +19,7 @@ import pytest
 from mlc_lab import exercises
 from mlc_lab.cli import main
 from mlc_lab.exercises import teach
+from mlc_lab.exercises.exercise import KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
 IDS, SEED = ["01.1", "01.2"], "loops"
@@ -195,6 +196,25 @@ def test_the_command_says_what_is_missing(tmp_path, capsys):
                  str(tmp_path / "out"), "--exercises", "01.1"]) == 2
     assert "stands in a command" in capsys.readouterr().err
     assert main(["teach", "release"]) == 2
+
+
+@pytest.mark.parametrize("form", teach.in_cells.FORMS)
+def test_an_exercise_of_each_kind_is_released(tmp_path, form):
+    every = exercises.catalogue()
+    kinds = [next(one for one in every if one.kind == kind) for kind in KINDS]
+    ids = [one.id for one in kinds]
+    notebook, *_ = teach.release_in_cells(tmp_path, ids, form, seed=SEED)
+    book, problems = teach.notebooks.read_notebook(notebook.read_bytes())
+    assert sorted(book.entries) == sorted(ids) and not problems
+    for one in kinds:  # a function with a docstring between the quotes is read as it is
+        cells = json.loads(notebook.read_text())["cells"]
+        place = next("".join(c["source"]) for c in cells if "".join(c["source"]).startswith("# ")
+                     and f"{teach.notebooks.answer_name(one.id)} = " in "".join(c["source"]))
+        if one.kind == "function":
+            place = place.replace("\n\n", '\ndef f(x):\n    """Says what."""\n')
+            found = teach.notebooks.read_notebook(json.dumps(
+                {"cells": [{"cell_type": "code", "source": place}]}))[0]
+            assert '"""Says what."""' in found.entries[one.id].answer
 
 
 def test_a_teachers_own_exercises_go_with_the_notebooks(tmp_path):
