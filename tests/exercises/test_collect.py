@@ -101,6 +101,14 @@ def test_a_roster_gives_its_own_names(tmp_path):
     assert [one.student for one in found] == ["Ada Lovelace", "leeann"]  # of two none is taken
 
 
+def test_a_platforms_form_of_the_same_name_is_no_other_student(tmp_path):
+    (tmp_path / "lovelaceada_3_4_answers.json").write_text(book("Ada Lovelace"))
+    (tmp_path / "leeann_5_6_answers.json").write_text(book("Ada Lovelace"))
+    for roster in ((), ["Ada Lovelace", "Ann Lee"]):
+        ada, lee = sorted(teach.collect(tmp_path, roster), key=lambda one: one.number)
+        assert not ada.note and "says that it is of 'Ada Lovelace'" in lee.note
+
+
 def test_two_files_that_claim_one_student_are_told(tmp_path):
     (tmp_path / "a.json").write_text(book("ada"))
     (tmp_path / "b.json").write_text(book("ada"))
