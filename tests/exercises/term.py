@@ -7,6 +7,11 @@ IDS = ["01.1", "01.2", "01.5", "09.2"]
 CLASS = ["Ada Lovelace", "Bob Stone", "Ivy <img src=x onerror=alert(1)>", "=1+1|calc", "Dee Page",
          "Eve Zipf", "Fay Upward", "Gus Levels", "Hal Years", "Ida Bytes", "Jon Forks", "Kim Reads"]
 ADA, BOB, IMG, FORMULA, HTML, BOMB, CLIMBS, DEEP, YEARS, MEMORY, FORKS, READS = CLASS
+#: the points of each, of 4, 5, 3 and 5
+POINTS = {
+    ADA: [4, 5, 3, 5], IMG: [4, 5, 3, 5], FORMULA: [4, 5, 0, 5], BOB: [1, 2, 1, 3],
+    HTML: [0, 0, 0, 0], BOMB: [0, 0, 0, 0], CLIMBS: [4, 5, 3, 5], DEEP: [0, 0, 0, 0],
+    YEARS: [1, 0, 3, 0], MEMORY: [1, 5, 3, 0], FORKS: [4, 5, 3, 0], READS: [4, 5, 3, 0]}
 
 SCRIPT = "</textarea></script><script>alert(1)</script><img src=x onerror=alert(1)>"
 
@@ -39,7 +44,7 @@ FORKING = IN_MUTATE + """import os, time
     for _ in range(100):
         try:
             if os.fork() == 0: time.sleep(10 ** 9)
-        except OSError: pass
+        except (OSError, AttributeError): pass
     time.sleep(10 ** 9)
 """
 #: tells what stands in files, and what a server says

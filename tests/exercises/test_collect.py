@@ -9,7 +9,7 @@ import pytest
 from mlc_lab.exercises import teach
 from mlc_lab.exercises.book import Book, Entry
 from mlc_lab.exercises.teach.notebooks import read_notebook
-from mlc_lab.exercises.teach.roster import place_of, read_roster
+from mlc_lab.exercises.teach.roster import Matcher, place_of, read_roster, students_of
 from mlc_lab.reading import DataError
 
 
@@ -37,14 +37,51 @@ def packed(**files):
     ("d.zip:Participant_7_assignsubmission_file_/a.json", "Participant", "moodle", "7", 0),
     ("lovelaceada_123_456_answers.json", "lovelaceada", "canvas", "123", 0),
     ("submissions.zip:lovelaceada_LATE_123_456_answers-1.json", "lovelaceada", "canvas", "123", 1),
-    ("ada.json", "ada", "", "", 0), ("ada/answers.json", "ada", "", "", 0),
-    ("submitted/ada/loops/loops.ipynb", "ada", "", "", 0),
-    ("ada_17/answers.json", "ada", "", "", 0), ("_/__.json", "_", "", "", 0),
+    ("ada.json", "", "", "", 0), ("ada_17/answers.json", "", "", "", 0),
 ])
 def test_names_of_platforms(name, student, platform, number, late):
     place = place_of(name)
     assert (place.name, place.platform, place.number, place.late) == (
         student, platform, number, bool(late))
+
+
+@pytest.mark.parametrize("names, students", [
+    ("ada.json", "ada"), ("ada/answers.json", "ada"), ("ada_17/answers.json", "ada"),
+    ("_/__.json", "_"), ("answers.json", "answers"), ("", ""), ("../..", ".."),
+    ("submitted/ada/loops/loops.ipynb", "ada"), ("ada/loops/answers.json", "loops"),
+    ("ada/loops.ipynb bob/loops.ipynb", "ada bob"), ("ada.zip:answers.json b.zip:x.json", "ada x"),
+    ("ada.zip:answers.json bob.zip:answers.json", "ada bob"),
+    ("c.zip:all/ada/answers.json c.zip:all/bob/answers.json", "ada bob"),
+    ("w1/ada/answers.json w1/bob/answers.json w1/cy.json", "ada bob cy"),
+    ("submitted/ada/l/l.ipynb submitted/bob/l/l.ipynb", "ada bob"),
+    ("ada/l/a.ipynb ada/l/b.ipynb bob/l/a.ipynb bob/l/b.ipynb", "ada ada bob bob"),
+    ("s1/ada/l/l.ipynb s1/bob/l/l.ipynb s2/cy/l/l.ipynb", "ada bob cy"),
+    ("w/s/ada.json w/s/bob.json", "ada bob"), ("w1/ada.json w2/bob.json", "ada bob"),
+    ("ada_1/answers.json ada_2/answers.json", "ada_1 ada_2"),
+    ("../../eve_1/answers.json ada.json", "eve ada"),
+])
+def test_names_of_a_teachers_own_folder(names, students):
+    assert students_of(names.split() or [""]) == dict(zip(names.split() or [""],
+                                                          students.split() or [""]))
+
+
+@pytest.mark.parametrize("names, students", [
+    ("w1/ada/answers.json w2/ada/answers.json w3/bob/answers.json", "Ada Ada Bob"),
+    ("bob.zip:ada/answers.json", "Bob"),  # what a student calls things in an own archive is inside
+    ("ada_17/x/loops.ipynb bob/loops.ipynb", "Ada Bob"),
+])
+def test_a_roster_says_which_part_of_a_name_is_the_students(names, students):
+    found = students_of(names.split(), Matcher(["Ada", "Bob"]))
+    assert list(found.values()) == students.split()
+
+
+def test_files_of_the_same_name_are_of_their_folders(tmp_path):
+    for student in ("ada", "bob"):
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "loops.ipynb").write_text(notebook("answer_01_2 = 'x'"))
+    (tmp_path / "class" / "cy").mkdir()
+    (tmp_path / "class" / "cy" / "loops.ipynb").write_text("damaged")
+    assert [one.student for one in teach.collect(tmp_path)] == ["ada", "bob", "cy"]
 
 
 @pytest.fixture

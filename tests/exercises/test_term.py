@@ -26,12 +26,7 @@ from mlc_lab.workers.confined import Confined
 
 ROOT = Path(__file__).resolve().parents[2]
 EXERCISES = ["--exercises", ",".join(term.IDS)]
-#: the points of each, of 17 (4, 5, 3 and 5), and what is said to some
-POINTS = {
-    term.ADA: [4, 5, 3, 5], term.IMG: [4, 5, 3, 5], term.FORMULA: [4, 5, 0, 5],
-    term.BOB: [1, 2, 1, 3], term.HTML: [0, 0, 0, 0], term.BOMB: [0, 0, 0, 0],
-    term.CLIMBS: [4, 5, 3, 5], term.DEEP: [0, 0, 0, 0], term.YEARS: [1, 0, 3, 0],
-    term.MEMORY: [1, 5, 3, 0], term.FORKS: [4, 5, 3, 0], term.READS: [4, 5, 3, 0]}
+#: what is said to some
 SAID = {term.BOMB: "bytes; answers have", term.DEEP: "levels",
         term.YEARS: ["statements; an answer runs", "10 ** 30", "it took too long"],
         term.MEMORY: ["bytes of memory; an answer has", "more memory than it may use"],
@@ -120,7 +115,7 @@ def test_each_has_the_points_of_the_answers_and_is_told_why(played):
     graded = {one.student: one for one in exercises.teach.read_graded(played / "marks")}
     assert set(graded) == set(term.CLASS)
     points = {name: [one.results[id].points for id in term.IDS] for name, one in graded.items()}
-    assert points == POINTS
+    assert points == term.POINTS
     for name, says in SAID.items():
         told = graded[name].problem + "".join(map(str, graded[name].results.values()))
         assert all(text in told for text in ([says] if isinstance(says, str) else says)), told
@@ -154,7 +149,7 @@ def test_tables_have_the_points_and_compute_nothing(played):
     assert main(["teach", "marks", "marks", "-o", "marks.csv"]) == 0
     text = (played / "marks.csv").read_text("utf-8")
     rows = {row["student"].lstrip("'"): row for row in csv.DictReader(io.StringIO(text))}
-    for name, points in POINTS.items():
+    for name, points in term.POINTS.items():
         assert [int(rows[name][id]) for id in term.IDS] == points
         assert int(rows[name]["points"]) == sum(points) and rows[name]["of"] == "17"
     assert rows[term.BOB]["note"] == "late" and f"\n'{term.FORMULA}," in text

@@ -21,7 +21,7 @@ from typing import Any
 from ...reading import DataError, read_json, reason
 from ..book import MOST_BYTES, Book, Entry, read_book
 from .notebooks import read_notebook, told
-from .roster import MOST_NAME, Matcher, Place, file_name, place_of
+from .roster import MOST_NAME, Matcher, Place, file_name, place_of, students_of
 
 #: archives' members that are looked at, and bytes of all that are read of one archive
 MOST_MEMBERS, MOST_OF_ARCHIVE = 20_000, 2 << 30
@@ -172,7 +172,9 @@ def _by_student(all_handed: list[Handed], matcher: Matcher) -> list[Handed]:
     """One for each student: those whom a platform knows by different numbers are different, and
     get different names."""
     found: dict[tuple[str, str, str], Handed] = {}
+    named = students_of([one.source for one in all_handed if not one.platform], matcher)
     for handed in all_handed:
+        handed.student = handed.student or named[handed.source]
         handed.student = matcher.find(handed.student) or handed.student
         _note_claim(handed)
         key = (handed.platform, handed.number, handed.number and "" or handed.student)
