@@ -113,6 +113,7 @@ def ours(folder, ids=IDS):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)  # packages are installed first
 def test_nbgrader_validates_and_gives_the_class_the_same_points(graders, tmp_path):
     released(tmp_path / "source" / "loops", "nbgrader", term.IDS)
     (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n"
@@ -130,11 +131,13 @@ def test_nbgrader_validates_and_gives_the_class_the_same_points(graders, tmp_pat
     rows = list(csv.DictReader(io.StringIO((tmp_path / "grades.csv").read_text())))
     theirs = {row["student_id"]: float(row["score"]) for row in rows}
     assert theirs == ours(submitted, term.IDS)
-    assert theirs == {**{name: sum(term.POINTS[name]) for name in IN_NBGRADER}, "eve": 0}
+    # without a step a schedule of 01.2 computes the same, and has not too many steps
+    assert theirs == {**{name: sum(term.POINTS[name]) for name in IN_NBGRADER}, "eve": 2}
     assert {row["max_score"] for row in rows} == {"17.0"}
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1500)
 def test_otter_grades_to_the_same_points(graders, tmp_path):
     notebook = released(tmp_path, "otter")
     filled(notebook, tmp_path / "handed" / "bob" / "loops" / "loops.ipynb", mixed())
