@@ -120,14 +120,18 @@ def cards() -> None:
         os.environ["MLC_LAB_HOME"] = home  # no answers of the user's
         made: dict[str, Any] = {}
         taken: dict[str, float] = {}
+        used: dict[str, float] = {}
         exercises.exercise("01.1", seed=SEED)._repr_mimebundle_()
         for one in exercises.catalogue():
             def opened(id: str = one.id) -> Any:
                 card = exercises.exercise(id, seed=SEED)
                 card._repr_mimebundle_()
                 return card
+            start = time.process_time()
             made[one.id], taken[one.id] = timed(opened)
+            used[one.id] = time.process_time() - start
         row(f"a card of {len(taken)}", spread(taken), "<= 1 s")
+        row("the processor's time of a card", spread(used))
         slowest = max(taken, key=taken.__getitem__)
         said = subprocess.run([sys.executable, "-c", _NEW.format(id=slowest)], check=True,
                               capture_output=True, text=True, cwd=ROOT).stdout.split()
@@ -200,7 +204,9 @@ def grading(students: int, jobs: int = 2, whole: int = 100) -> None:
         graded, took = timed(lambda: teach.grade(handed, out, ids, jobs=jobs, progress=False))
         used = processors() - start
         first = {path.name: path.read_bytes() for path in Path(out).iterdir()}
+        start = processors()
         _, again = timed(lambda: teach.grade(handed, out, ids, jobs=jobs, progress=False))
+        used_again = processors() - start
         assert first == {path.name: path.read_bytes() for path in Path(out).iterdir()}
     count = students * len(ids)
     what = f"{students} students, {len(ids)} exercises, {jobs} processes"
@@ -209,9 +215,11 @@ def grading(students: int, jobs: int = 2, whole: int = 100) -> None:
     row("an answer", f"{1e3 * took / count:5.0f} ms, {1e3 * used / count:.0f} ms of a processor",
         "<= 150 ms")
     if students != whole:
-        row(f"so {whole} students would take", f"{whole / students * took / 60:5.1f} min, "
-            f"{whole / students * used / jobs / 60:.1f} min with the processors to themselves")
-    row("grading again, when nothing has changed", f"{again:5.1f} s")
+        row(f"so {whole} students would take", f"{whole / students * took / 60:5.1f} min")
+    row(f"and with {jobs} cores to themselves",
+        f"{whole / students * used / jobs / 60:5.1f} min for {whole} students")
+    row("grading again, when nothing has changed",
+        f"{again:5.1f} s, {used_again:.1f} s of the processors")
     points = sum(one.points for one in graded) / sum(one.of for one in graded)
     row("points that were reached", f"{100 * points:.0f}%")
     load()

@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 
+from mlc_lab import exercises
 from mlc_lab.exercises import teach
 from mlc_lab.exercises.book import Book, Entry
 from mlc_lab.exercises.teach.notebooks import read_notebook
@@ -206,3 +207,19 @@ def test_rosters(tmp_path, name, text, found):
     else:
         with pytest.raises(DataError, match=found):
             read_roster(tmp_path / name)
+
+
+def test_answers_in_cells_without_a_seed_are_to_the_variant_of_the_roster_or_to_0(tmp_path):
+    home = tmp_path / "handed"
+    for student in ("ada", "bob"):
+        (home / student).mkdir(parents=True)
+        answer = exercises.get("01.1").variant("0" if student == "ada" else "b").reference
+        (home / student / "loops.ipynb").write_text(notebook(f"answer_01_1 = {answer!r}"))
+    handed = teach.collect(home)
+    ada, bob = teach.grade(handed, tmp_path / "marks", ["01.1"], jobs=1, progress=False)
+    assert ada.points == ada.of and "variant" in ada.note and ada.results["01.1"].seed == "0"
+    assert bob.points < bob.of and "0 is taken" in bob.note
+    assert [r.points for r in teach.check_handed(home / "ada", ["01.1"])] == [ada.of]
+    ada, bob = teach.grade(handed, tmp_path / "marks", ["01.1"], seeds={"ada": "0", "bob": "b"},
+                           jobs=1, progress=False)
+    assert ada.points == ada.of == bob.points and not ada.note and not bob.note
