@@ -6,10 +6,11 @@ import zipfile
 
 import pytest
 
+from mlc_lab import exercises
 from mlc_lab.exercises import teach
 from mlc_lab.exercises.book import Book, Entry
 from mlc_lab.exercises.teach.notebooks import read_notebook
-from mlc_lab.exercises.teach.roster import place_of, read_roster
+from mlc_lab.exercises.teach.roster import Matcher, place_of, read_roster, students_of
 from mlc_lab.reading import DataError
 
 
@@ -37,14 +38,51 @@ def packed(**files):
     ("d.zip:Participant_7_assignsubmission_file_/a.json", "Participant", "moodle", "7", 0),
     ("lovelaceada_123_456_answers.json", "lovelaceada", "canvas", "123", 0),
     ("submissions.zip:lovelaceada_LATE_123_456_answers-1.json", "lovelaceada", "canvas", "123", 1),
-    ("ada.json", "ada", "", "", 0), ("ada/answers.json", "ada", "", "", 0),
-    ("submitted/ada/loops/loops.ipynb", "ada", "", "", 0),
-    ("ada_17/answers.json", "ada", "", "", 0), ("_/__.json", "_", "", "", 0),
+    ("ada.json", "", "", "", 0), ("ada_17/answers.json", "", "", "", 0),
 ])
 def test_names_of_platforms(name, student, platform, number, late):
     place = place_of(name)
     assert (place.name, place.platform, place.number, place.late) == (
         student, platform, number, bool(late))
+
+
+@pytest.mark.parametrize("names, students", [
+    ("ada.json", "ada"), ("ada/answers.json", "ada"), ("ada_17/answers.json", "ada"),
+    ("_/__.json", "_"), ("answers.json", "answers"), ("", ""), ("../..", ".."),
+    ("submitted/ada/loops/loops.ipynb", "ada"), ("ada/loops/answers.json", "loops"),
+    ("ada/loops.ipynb bob/loops.ipynb", "ada bob"), ("ada.zip:answers.json b.zip:x.json", "ada x"),
+    ("ada.zip:answers.json bob.zip:answers.json", "ada bob"),
+    ("c.zip:all/ada/answers.json c.zip:all/bob/answers.json", "ada bob"),
+    ("w1/ada/answers.json w1/bob/answers.json w1/cy.json", "ada bob cy"),
+    ("submitted/ada/l/l.ipynb submitted/bob/l/l.ipynb", "ada bob"),
+    ("ada/l/a.ipynb ada/l/b.ipynb bob/l/a.ipynb bob/l/b.ipynb", "ada ada bob bob"),
+    ("s1/ada/l/l.ipynb s1/bob/l/l.ipynb s2/cy/l/l.ipynb", "ada bob cy"),
+    ("w/s/ada.json w/s/bob.json", "ada bob"), ("w1/ada.json w2/bob.json", "ada bob"),
+    ("ada_1/answers.json ada_2/answers.json", "ada_1 ada_2"),
+    ("../../eve_1/answers.json ada.json", "eve ada"),
+])
+def test_names_of_a_teachers_own_folder(names, students):
+    assert students_of(names.split() or [""]) == dict(zip(names.split() or [""],
+                                                          students.split() or [""]))
+
+
+@pytest.mark.parametrize("names, students", [
+    ("w1/ada/answers.json w2/ada/answers.json w3/bob/answers.json", "Ada Ada Bob"),
+    ("bob.zip:ada/answers.json", "Bob"),  # what a student calls things in an own archive is inside
+    ("ada_17/x/loops.ipynb bob/loops.ipynb", "Ada Bob"),
+])
+def test_a_roster_says_which_part_of_a_name_is_the_students(names, students):
+    found = students_of(names.split(), Matcher(["Ada", "Bob"]))
+    assert list(found.values()) == students.split()
+
+
+def test_files_of_the_same_name_are_of_their_folders(tmp_path):
+    for student in ("ada", "bob"):
+        (tmp_path / "class" / student).mkdir(parents=True)
+        (tmp_path / "class" / student / "loops.ipynb").write_text(notebook("answer_01_2 = 'x'"))
+    (tmp_path / "class" / "cy").mkdir()
+    (tmp_path / "class" / "cy" / "loops.ipynb").write_text("damaged")
+    assert [one.student for one in teach.collect(tmp_path)] == ["ada", "bob", "cy"]
 
 
 @pytest.fixture
@@ -99,6 +137,14 @@ def test_a_roster_gives_its_own_names(tmp_path):
     (tmp_path / "leeann_5_6_answers.json").write_text(book())
     found = teach.collect(tmp_path, {"Ada Lovelace": "1", "Ann Lee": "2", "Lee Ann": "3"})
     assert [one.student for one in found] == ["Ada Lovelace", "leeann"]  # of two none is taken
+
+
+def test_a_platforms_form_of_the_same_name_is_no_other_student(tmp_path):
+    (tmp_path / "lovelaceada_3_4_answers.json").write_text(book("Ada Lovelace"))
+    (tmp_path / "leeann_5_6_answers.json").write_text(book("Ada Lovelace"))
+    for roster in ((), ["Ada Lovelace", "Ann Lee"]):
+        ada, lee = sorted(teach.collect(tmp_path, roster), key=lambda one: one.number)
+        assert not ada.note and "says that it is of 'Ada Lovelace'" in lee.note
 
 
 def test_two_files_that_claim_one_student_are_told(tmp_path):
@@ -161,3 +207,19 @@ def test_rosters(tmp_path, name, text, found):
     else:
         with pytest.raises(DataError, match=found):
             read_roster(tmp_path / name)
+
+
+def test_answers_in_cells_without_a_seed_are_to_the_variant_of_the_roster_or_to_0(tmp_path):
+    home = tmp_path / "handed"
+    for student in ("ada", "bob"):
+        (home / student).mkdir(parents=True)
+        answer = exercises.get("01.1").variant("0" if student == "ada" else "b").reference
+        (home / student / "loops.ipynb").write_text(notebook(f"answer_01_1 = {answer!r}"))
+    handed = teach.collect(home)
+    ada, bob = teach.grade(handed, tmp_path / "marks", ["01.1"], jobs=1, progress=False)
+    assert ada.points == ada.of and "variant" in ada.note and ada.results["01.1"].seed == "0"
+    assert bob.points < bob.of and "0 is taken" in bob.note
+    assert [r.points for r in teach.check_handed(home / "ada", ["01.1"])] == [ada.of]
+    ada, bob = teach.grade(handed, tmp_path / "marks", ["01.1"], seeds={"ada": "0", "bob": "b"},
+                           jobs=1, progress=False)
+    assert ada.points == ada.of == bob.points and not ada.note and not bob.note

@@ -163,23 +163,28 @@ def _both(variant, have, right, seed):
     return out
 
 
-def tried(exercise, rng, count):
-    """Yield (answer, what is wrong with its marks) for mutations of an exercise's reference."""
-    for _ in range(count):
-        variant = exercise.variant(rng.randrange(8))
-        sch = read(variant, variant.reference).sch if exercise.kind == "schedule" else None
-        answer = mutated(rng, exercise, variant.reference, sch)
-        try:
-            problem = problem_of(variant, answer, rng)
-        except Exception as error:  # this is what must not be
-            problem = f"{type(error).__name__}: {error}"
-        yield variant, answer, problem
+def drawn(exercise, rng):
+    """A variant of an exercise, and a mutation of its reference."""
+    variant = exercise.variant(rng.randrange(8))
+    sch = read(variant, variant.reference).sch if exercise.kind == "schedule" else None
+    return variant, mutated(rng, exercise, variant.reference, sch)
+
+
+def told(variant, answer, rng):
+    """What is wrong with the marks of an answer, where a check raises too; or nothing."""
+    try:
+        return problem_of(variant, answer, rng)
+    except Exception as error:  # this is what must not be
+        return f"{type(error).__name__}: {error}"
 
 
 @pytest.mark.parametrize("exercise", [e for e in exercises.catalogue() if e.kind != "function"],
                          ids=lambda e: e.id)
 def test_mutations_of_the_reference_are_marked_as_what_they_are(exercise):
-    for variant, answer, problem in tried(exercise, random.Random(exercise.id), TRIED):
+    rng = random.Random(exercise.id)
+    for _ in range(TRIED):
+        variant, answer = drawn(exercise, rng)
+        problem = told(variant, answer, rng)
         assert not problem, f"{problem}\nvariant {variant.seed}\n{answer}"
 
 
@@ -187,7 +192,7 @@ class _Late(BaseException):
     """A check took too long."""
 
 
-def _alarm(*_):
+def _late(*_):
     raise _Late
 
 
@@ -195,29 +200,33 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("ids", nargs="*", help="exercises, as 03.2; by default all")
     parser.add_argument("--count", type=int, default=1000, help="mutations in all")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--seconds", type=int, default=20, help="for one answer, at most")
+    parser.add_argument("--first", type=int, default=0, help="number of the first: each mutation "
+                        "follows from its number alone")
+    parser.add_argument("--seconds", type=int, default=20, help="of the processor, for one answer")
     args = parser.parse_args()
     chosen = [e for e in exercises.catalogue()
               if e.kind != "function" and (not args.ids or e.id in args.ids)]
-    rng, bad, done, start = random.Random(args.seed), 0, 0, time.time()
-    signal.signal(signal.SIGALRM, _alarm)
-    while done < args.count:
-        exercise = chosen[done % len(chosen)]
-        before = rng.getstate()
-        signal.alarm(args.seconds)
+    bad, start = 0, time.time()
+    signal.signal(signal.SIGPROF, _late)  # a busy machine stretches all other times
+    signal.signal(signal.SIGALRM, _late)  # and who waits for ever uses no processor
+    for number in range(args.first, args.first + args.count):
+        exercise, rng = chosen[number % len(chosen)], random.Random(number)
+        variant, answer = drawn(exercise, rng)
+        signal.setitimer(signal.ITIMER_PROF, args.seconds)
+        signal.alarm(20 * args.seconds)
         try:
-            variant, answer, problem = next(tried(exercise, rng, 1))
+            problem = told(variant, answer, rng)
         except _Late:
-            variant, answer, problem = "?", before[1][-1], f"more than {args.seconds} s"
+            problem = f"more than {args.seconds} s"
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
-        done += 1
         if problem:
             bad += 1
-            print(f"{exercise.id} {variant!r}: {problem}\n{answer}\n", flush=True)
+            print(f"{number}: {exercise.id} {variant!r}: {problem}\n{answer}\n", flush=True)
+        done = number + 1 - args.first
         if done % 200 == 0:
             print(f"{done} mutations, {bad} problems, {time.time() - start:.0f} s", flush=True)
-    print(f"{done} mutations, {bad} problems, {time.time() - start:.0f} s")
+    print(f"{args.count} mutations, {bad} problems, {time.time() - start:.0f} s")
     sys.exit(bool(bad))
 
 

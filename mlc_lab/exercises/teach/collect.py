@@ -21,7 +21,7 @@ from typing import Any
 from ...reading import DataError, read_json, reason
 from ..book import MOST_BYTES, Book, Entry, read_book
 from .notebooks import read_notebook, told
-from .roster import MOST_NAME, Matcher, Place, file_name, place_of
+from .roster import MOST_NAME, Matcher, Place, file_name, place_of, students_of
 
 #: archives' members that are looked at, and bytes of all that are read of one archive
 MOST_MEMBERS, MOST_OF_ARCHIVE = 20_000, 2 << 30
@@ -136,8 +136,6 @@ def _read(name: str, size: int, content: Any) -> Handed:
     claimed = book.student[:MOST_NAME].strip()
     if not place.platform and claimed:
         place = replace(place, name=claimed)
-    elif claimed and claimed != place.name:
-        note = "; ".join(filter(None, (f"the file says that it is of {claimed!r}", note)))
     return _handed(place, name, book=book, note=note)
 
 
@@ -174,8 +172,11 @@ def _by_student(all_handed: list[Handed], matcher: Matcher) -> list[Handed]:
     """One for each student: those whom a platform knows by different numbers are different, and
     get different names."""
     found: dict[tuple[str, str, str], Handed] = {}
+    named = students_of([one.source for one in all_handed if not one.platform], matcher)
     for handed in all_handed:
+        handed.student = handed.student or named[handed.source]
         handed.student = matcher.find(handed.student) or handed.student
+        _note_claim(handed)
         key = (handed.platform, handed.number, handed.number and "" or handed.student)
         old = found.get(key)
         if old is None:
@@ -192,6 +193,15 @@ def _by_student(all_handed: list[Handed], matcher: Matcher) -> list[Handed]:
         for handed in several if len(several) > 1 else ():
             handed.student = f"{name} ({handed.number or PurePosixPath(handed.source).name})"
     return sorted(found.values(), key=lambda handed: handed.student)
+
+
+def _note_claim(handed: Handed) -> None:
+    """Note where a file says that it is of another student than the platform says; the platform's
+    form of the same name is none."""
+    claimed = handed.book.student[:MOST_NAME].strip() if handed.book is not None else ""
+    if claimed not in ("", handed.student) and not Matcher([claimed]).find(handed.student):
+        told = f"the file says that it is of {claimed!r}"
+        handed.note = "; ".join(filter(None, (told, handed.note)))
 
 
 def _note_others(counts: Handed, other: Handed) -> None:

@@ -33,6 +33,10 @@ from .roster import file_name
 #: what the marks were made by; another number makes them anew
 VERSION = 2
 FORMAT = "mlc-lab marks"
+#: the variant of answers that do not name theirs, as those of a notebook that lost its metadata,
+#: where no roster says it; what is handed out without a seed has it too
+DEFAULT = "0"
+NO_SEED = f"the answers do not say of which variant they are: {DEFAULT} is taken"
 
 
 @dataclass
@@ -184,9 +188,12 @@ def _graded(one: Handed, task: _Task, judge: Judge, known: dict[str, tuple[str, 
                   late=one.late, note=one.note)
     entries = one.book.entries if one.book is not None else {}
     hints = one.book.hints if one.book is not None else {}
+    if not (task.seeds or {}).get(one.student) and any(
+            entry.seed == "" for id, entry in entries.items() if id in task.ids):
+        made.note = "; ".join(filter(None, (made.note, NO_SEED)))
     for id in task.ids:
         entry = entries.get(id)
-        seed = (task.seeds or {}).get(one.student) or (entry.seed if entry else "0")
+        seed = (task.seeds or {}).get(one.student) or (entry.seed if entry else "") or DEFAULT
         answered = None if entry is None else [entry.seed, entry.answer]
         member = task.seeds is None or one.student in task.seeds
         digest = _digest(id, task.folder, [seed, answered, one.problem, member])

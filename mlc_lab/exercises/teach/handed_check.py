@@ -24,6 +24,7 @@ from ..catalogue import get
 from ..judge import Judge, nothing
 from ..result import Result
 from .collect import collect
+from .grade import DEFAULT
 
 FORMS = ("text", "json", "gradescope", "github")
 #: folders that are not looked into
@@ -45,7 +46,7 @@ def check_handed(path: str | Path, exercises: Iterable[str] = (), seed: str | No
     with Judge() as judge:
         for id in ids:
             entry = book.entries.get(id)
-            wanted = seed if seed is not None else entry.seed if entry else "0"
+            wanted = seed if seed is not None else (entry.seed if entry else "") or DEFAULT
             variant = get(id, folder).variant(wanted)
             if entry is None:
                 found.append(nothing(variant, "; ".join(["there is no answer", *problems[:3]])))

@@ -34,7 +34,9 @@ cell below it checks the answer, as often as you like. Change nothing else."""
 
 _PLACE = {"schedule": "# lines of a schedule `sch` of the program above; they are read, not run",
           "program": "# a program in TVMScript; it is parsed, not run",
-          "prediction": "# fill in a value for each None"}
+          "prediction": "# fill in a value for each None",
+          "space": "# lines of a schedule that leave choices open; they are read, not run",
+          "function": "# Python functions, as text; they are run in a process that may do little"}
 
 
 def release_in_cells(out: str | Path, exercises: Iterable[str], form: str, *, seed: str = "0",
@@ -93,7 +95,8 @@ def _place(variant: Variant, name: str) -> str:
     if variant.exercise.kind == "prediction":
         fields = "".join(f"    {field.name!r}: None,\n" for field in variant.fields)
         return f"{head}\n{name} = {{\n{fields}}}"
-    return f'{head}\n{name} = r"""\n\n"""'
+    quotes = "'''" if variant.exercise.kind == "function" else '"""'  # docstrings have the others
+    return f"{head}\n{name} = r{quotes}\n\n{quotes}"
 
 
 def _nbgrader(variant: Variant) -> dict[str, Any]:

@@ -11,6 +11,10 @@ Learning platforms say in the names of what they hand out who has handed it in:
 
     Moodle       Ada Lovelace_123_assignsubmission_file_/answers.json, and the same without a folder
     Canvas       lovelaceada_123_456_answers.json, lovelaceada_LATE_123_456_answers-1.json
+
+In folders and archives of a teacher's own no part of a name says that it is the student's. It is
+found from all names together (`students_of`), so that ada/loops.ipynb and bob/loops.ipynb are of
+two students, and so are week1/ada/answers.json and week1/bob/answers.json.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import csv
 import hashlib
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -85,7 +90,8 @@ _CANVAS = re.compile(r"([^_].*?)_(?:(LATE)_)?(\d+)_(\d+)_.", re.DOTALL)
 
 
 def place_of(name: str) -> Place:
-    """Who a file's name, with its folders, says it is of; archives in it end in a colon."""
+    """Who a platform says in a file's name, with its folders, that it is of; archives in it end in
+    a colon. Of other files see `students_of`."""
     for part in reversed(re.split(r"[/:]", name)):
         found = _MOODLE.match(part)
         if found:
@@ -93,12 +99,57 @@ def place_of(name: str) -> Place:
         found = _CANVAS.match(part)
         if found:
             return Place(found[1].strip(), "canvas", found[3], found[2] is not None)
-    path = PurePosixPath(*(part for part in name.rpartition(":")[2].split("/") if part != ".."))
-    if len(path.parts) > 2:  # STUDENT/ASSIGNMENT/FILE, as nbgrader has it
-        return Place(path.parts[-3])
-    own = path.stem == "answers" or "_" in path.parent.name  # a folder for each student
-    first = path.parent.name if own and path.parent.name else path.stem
-    return Place(re.split(r"_\d", first)[0].strip("_ ") or first)
+    return Place("")
+
+
+def students_of(names: Iterable[str], matcher: Matcher | None = None) -> dict[str, str]:
+    """Who the files of a teacher's own folder are of, by their names; the first that says it:
+
+    1. a folder, an archive or the file is called as a student of the roster: the outermost of them;
+    2. a file that is called `answers`, or as a file elsewhere, is of a folder: at the depth with
+       the most different names, the outermost of several such depths;
+    3. a file alone in STUDENT/ASSIGNMENT/FILE, as nbgrader has it, is of the first folder;
+    4. a file is of its folder where that has a number as platforms write it (ada_17);
+    5. a file is called as its student.
+    """
+    paths = {name: _parts(name) for name in names}
+    same = Counter(path[-1] for path in paths.values())
+    inside = Counter(path[:-1] for path in paths.values())
+    known_by_folder = [path for path in paths.values() if same[path[-1]] > 1
+                       or path[-1] == "answers"]
+    deepest = max(map(len, known_by_folder), default=1) - 1
+    kinds = [len({path[n] for path in known_by_folder if len(path) > n + 1})
+             for n in range(deepest)]
+    depth = kinds.index(max(kinds)) if kinds and max(kinds) > 1 else -1
+
+    def raw(path: tuple[str, ...]) -> str:
+        for part in path:
+            for form in (part, _plain(part)):
+                if matcher is not None and matcher.find(form):
+                    return matcher.find(form)
+        folders = path[:-1]
+        if folders and (path[-1] == "answers" or same[path[-1]] > 1):
+            return folders[min(depth, len(folders) - 1)]
+        if len(folders) > 1 and inside[folders] == 1:
+            return folders[-2]
+        return folders[-1] if folders and "_" in folders[-1] else path[-1]
+
+    found = {name: raw(path) for name, path in paths.items()}
+    plain = Counter(_plain(student) for student in set(found.values()))
+    return {name: _plain(student) if plain[_plain(student)] == 1 else student
+            for name, student in found.items()}
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    """Folders and archives of a name, and at the end the file, without what says their kinds."""
+    *folders, file = [part for part in re.split(r"[/:]", name) if part not in ("", ".", "..")] or [
+        name]
+    return (*(part.removesuffix(".zip") or part for part in folders), PurePosixPath(file).stem)
+
+
+def _plain(part: str) -> str:
+    """A name without the number that a platform puts behind it."""
+    return re.split(r"_\d", part)[0].strip("_ ") or part
 
 
 def file_name(student: str) -> str:
@@ -132,4 +183,4 @@ def _forms(student: str) -> set[str]:
     return {_letters(" ".join(words[n:] + words[:n])) for n in range(max(1, len(words)))}
 
 
-__all__ = ["Matcher", "Place", "file_name", "place_of", "read_roster"]
+__all__ = ["Matcher", "Place", "file_name", "place_of", "read_roster", "students_of"]
