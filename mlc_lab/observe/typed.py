@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.module import IRModule
-from .live import Knob, Knobs, key_of
+from .live_knobs import Knob, Knobs, key_of
 from .live_programs import Point, Programs, Value, said_of
 from .recording import Recording
 from .session import _title
