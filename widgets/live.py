@@ -380,7 +380,7 @@ def static(source: Choices, state: Any) -> str:
     for point in source.points.values():
         cost = source.cost(point) if point.error is None else {}
         chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
-                           if not knob.forms or point.state[0] in knob.forms)
+                           if source.in_force(point.state, knob))
         levels = (cost.get("counts") or {}).get("levels") or []
         told = [f"{level['misses']:,} {level['name']} misses" for level in levels]
         sharing = (cost.get("counts") or {}).get("sharing")

@@ -326,7 +326,8 @@ export class Live {
       { class: "knob switch", title: knob.text },
       h("label", {}, input, h("span", {}, knob.name)),
     );
-    return { element, draw: () => (input.checked = Boolean(this.state[at])) };
+    const draw = () => (input.checked = Boolean(this.state[at]) && this.inForce(knob, this.state));
+    return { element, draw };
   }
 
   /**
@@ -440,12 +441,32 @@ export class Live {
   }
 
   /**
-   * The key that the point of a state has: knobs that its form does not have are as at first.
+   * The switches that a knob needs and that are off: it has no effect until they are on.
+   * @param {Data.Knob} knob
+   * @param {Data.KnobValue[]} state
+   */
+  missing(knob, state) {
+    return (knob.needs ?? [])
+      .filter(([form, at]) => (form < 0 || form === state[0]) && !state[at])
+      .map(([, at]) => this.knobs[at]);
+  }
+
+  /**
+   * Whether a knob has an effect in a state.
+   * @param {Data.Knob} knob
+   * @param {Data.KnobValue[]} state
+   */
+  inForce(knob, state) {
+    return this.applies(knob, state) && !this.missing(knob, state).length;
+  }
+
+  /**
+   * The key that the point of a state has: knobs that have no effect are as at first.
    * @param {Data.KnobValue[]} state
    */
   keyOf(state) {
     const plain = state.map((v, n) =>
-      this.applies(this.knobs[n], state) ? v : this.knobs[n].start,
+      this.inForce(this.knobs[n], state) ? v : this.knobs[n].start,
     );
     return JSON.stringify(plain);
   }
@@ -519,8 +540,25 @@ export class Live {
       control.draw();
       control.element.classList.toggle("moved", at === this.moved);
       control.element.hidden = !this.applies(this.knobs[at], this.state);
+      this.#drawNeeds(control.element, this.missing(this.knobs[at], this.state));
     });
     this.prose?.follow(this.state);
+  }
+
+  /**
+   * A knob that has no effect says which switch it needs.
+   * @param {HTMLElement} element
+   * @param {Data.Knob[]} missing
+   */
+  #drawNeeds(element, missing) {
+    element.classList.toggle("idle", missing.length > 0);
+    for (const input of element.querySelectorAll("input, button.chip"))
+      /** @type {HTMLInputElement} */ (input).disabled = missing.length > 0;
+    const note = element.querySelector(".needs") ?? h("div", { class: "of needs" });
+    // The nearest one: what that one needs, it says itself.
+    note.textContent = missing.length ? `needs ${missing[missing.length - 1].name}` : "";
+    if (missing.length) element.append(note);
+    else note.remove();
   }
 
   /** Show the point that belongs to the state, or say that it is not here. */
@@ -788,7 +826,7 @@ export class Live {
   /** What the state is called in the roofline. */
   label() {
     const label = this.knobs
-      .filter((knob) => this.applies(knob, this.state))
+      .filter((knob) => this.inForce(knob, this.state))
       .map((knob) => {
         const value = knob.labels[Number(this.state[this.knobs.indexOf(knob)])];
         if (knob.kind === "form") return value;
@@ -806,7 +844,7 @@ export class Live {
   nameOf({ state }) {
     const other = this.knobs.flatMap((knob, n) => {
       const [one, now] = [state[n], this.point.state[n]];
-      if (same(one, now) || !this.applies(knob, state)) return [];
+      if (same(one, now) || !this.inForce(knob, state)) return [];
       if (knob.kind === "order") return ["other order"];
       const label = knob.labels[Number(one)];
       return [knob.kind === "form" ? label : `${knob.name} ${label}`];

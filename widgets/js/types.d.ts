@@ -263,6 +263,8 @@ declare namespace Data {
     where?: string;
     /** The forms of the program (values of the first knob) that have it; empty: all. */
     forms?: number[];
+    /** The switches without which it has no effect: [form, or -1 for any one; number of the knob]. */
+    needs?: [number, number][];
   }
 
   /** A box of a loop nest: how deep it lies, its kind, its text, what kind of loop it is. */
