@@ -24,6 +24,7 @@ choices are one.
 
 from __future__ import annotations
 
+import threading
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -95,6 +96,7 @@ class Choices(Knobs, Programs):
     points: dict[str, Point] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._making = threading.RLock()
         given = self.sch if isinstance(self.sch, Mapping) else {"": self.sch}
         if not given:
             raise ValueError("there is no schedule: give one, or a dict of name to Schedule")
@@ -152,18 +154,21 @@ class Choices(Knobs, Programs):
         """The program of a state: that of its replay, or what refused a step of it."""
         state = self.plain(self.state_of(values))
         key = key_of(state)
-        if key not in self.points:
-            form = self._form_of(state)
-            trace = self._trace(form, state)
-            sch, error = Schedule(form.start), None
-            try:
-                for at, (inst, _, _) in enumerate(replayed(trace, sch)):
-                    trace.insts[at] = inst
-            except ScheduleError as refusal:
-                error = refused(refusal)
-            except ValueError as mistake:  # the trace does not fit what another choice made
-                error = {"call": "", "rule": "the steps do not fit", "message": str(mistake)}
-            self.points[key] = Point(key, state, self._number(sch.mod), self._python(trace), error)
+        with self._making:  # one point for each key, whichever threads ask for it
+            return self.points.get(key) or self._made(key, state)
+
+    def _made(self, key: str, state: list[Value]) -> Point:
+        form = self._form_of(state)
+        trace = self._trace(form, state)
+        sch, error = Schedule(form.start), None
+        try:
+            for at, (inst, _, _) in enumerate(replayed(trace, sch)):
+                trace.insts[at] = inst
+        except ScheduleError as refusal:
+            error = refused(refusal)
+        except ValueError as mistake:  # the trace does not fit what another choice made
+            error = {"call": "", "rule": "the steps do not fit", "message": str(mistake)}
+        self.points[key] = Point(key, state, self._number(sch.mod), self._python(trace), error)
         return self.points[key]
 
     def _python(self, trace: Trace) -> str:
