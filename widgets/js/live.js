@@ -484,7 +484,9 @@ export class Live {
     if (same(state, this.state)) return;
     this.state = structuredClone(state);
     this.drawControls();
-    for (const pane of [this.program, this.nest.element]) pane.classList.add("stale"); // until the program of this state is here
+    // until the program of this state is here, if it is another one
+    if (this.keyOf(state) !== this.point?.key)
+      for (const pane of [this.program, this.nest.element]) pane.classList.add("stale");
     this.model.set("state", structuredClone(state));
     this.model.save_changes();
     if (!this.model.get("all")) return;
