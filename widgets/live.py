@@ -359,26 +359,39 @@ class Live(View):
 
 
 def compute(source: Choices, state: Any, budget_s: float) -> None:
-    """Count and measure the states around one, for at most about `budget_s` seconds: the nearest
-    first, and all where there are at most `_ALL`."""
+    """Count and measure a state and those around it, for at most about `budget_s` seconds: the
+    nearest first, and all where there are at most `_ALL`."""
     end = time.monotonic() + budget_s
-    near: dict[str, Point] = {}
-    states = [list(state)]
+    own = source.point(state)
+    near: dict[str, Point] = {own.key: own}
+    states = [own.state]
     for distance in range(len(source.knobs)):
-        ring = [s for at in states for knob in range(len(source.knobs))
-                for s in nearest(source, at, knob)]
+        ring = [one for at in states for one in _around(source, at)]
         new = {key_of(s): s for s in ring if key_of(s) not in near}
         if distance and len(near) + len(new) > _ALL:
             break
         for key, one in new.items():
-            if not near or time.monotonic() < end:
+            if time.monotonic() < end:
                 near[key] = source.point(one)
         states = list(new.values())
-    for acts in ((source.count, source.accesses), (source.measure,)):
-        for point in near.values():
+    counts, time_it = (source.count, source.accesses), (source.measure,)
+    for acts, points in ((counts, [own]), (time_it, [own]), (counts, near.values()),
+                         (time_it, near.values())):  # fmt: skip
+        for point in points:
             if time.monotonic() < end:
                 for act in acts:
                     act(point)
+
+
+def _around(source: Choices, state: Any) -> list[Any]:
+    """The states that differ in the value of one knob, of each knob the nearest values first."""
+    found = []
+    for knob in range(len(source.knobs)):
+        states, now = nearest(source, state, knob), state[knob]
+        if isinstance(now, int):
+            states.sort(key=lambda s: abs(s[knob] - now))
+        found += enumerate(states)
+    return [state for _, state in sorted(found, key=lambda one: one[0])]
 
 
 def nearest(source: Choices, state: Any, knob: int) -> list[Any]:

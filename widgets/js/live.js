@@ -674,7 +674,7 @@ export class Live {
     }
     if (cost.equal === false) found.push({ name: "Result", value: "differs", kind: "bad" });
     this.#facts.replaceChildren(
-      ...(found.length ? found : [{ name: "Counts", value: "not counted yet", kind: "none" }]).map(
+      ...(found.length ? found : [{ name: "Counts", value: this.#lacking(), kind: "none" }]).map(
         (fact) =>
           h(
             "div",
@@ -684,6 +684,11 @@ export class Live {
           ),
       ),
     );
+  }
+
+  /** What is said in the place of what is not known. */
+  #lacking() {
+    return this.model.get("all") ? "not in this page" : "not counted yet";
   }
 
   /** Whether Python is at what is not known of the program yet. */
@@ -699,9 +704,13 @@ export class Live {
     let said = [];
     if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
     else if (told && told.to === this.point?.key) said = told.said;
+    /** @param {Data.LivePoint | null} point whether it was counted */
+    const known = (point) => point?.cost.counts || point?.cost.inner;
     const none = this.before
       ? all
-        ? "the counts say nothing of this change"
+        ? known(this.before) && known(this.point)
+          ? "the counts say nothing of this change"
+          : "this page has no counts of both"
         : "counted in a moment, where the counts say something"
       : "change something, and read here what it did";
     this.#why.replaceChildren(
@@ -713,7 +722,11 @@ export class Live {
 
   #drawAssembly() {
     const { inner } = this.point.cost;
-    this.innerLoop.draw(inner, this.#waits() ? "compiling…" : "", this.#waits() && !inner);
+    this.innerLoop.draw(
+      inner,
+      this.#waits() ? "compiling…" : this.#lacking(),
+      this.#waits() && !inner,
+    );
   }
 
   /** The accesses of the program, if the reader looks at them: the view goes on where it was. */
