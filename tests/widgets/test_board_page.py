@@ -52,7 +52,7 @@ def test_a_point_opens_its_trace(page):
 def test_two_trials_are_compared(page):
     page.get_by_role("button", name="trial 4, 20.2 µs").click()
     page.get_by_label("Compare with").select_option(label="trial 5, 50.5 µs")
-    assert "2.50 times as fast." in page.locator(".detail").inner_text()
+    assert "2.50 times as fast as trial 5." in page.locator(".detail").inner_text()
     rows = page.locator(".beside tbody tr").all_inner_texts()
     assert [row.split("\t") for row in rows] == [["tiles of j", "4 × 8", "2 × 16"],
                                                  ["unroll", "0", "16"]]  # fmt: skip

@@ -278,6 +278,17 @@ class BoardView {
     return { label: words?.label ?? name, text, choices: words?.choices ?? null };
   }
 
+  /**
+   * What a trial has that its parent has not, with what the decision is about.
+   * @param {Data.Trial} trial
+   */
+  mutation(trial) {
+    const words = this.board.words?.[trial.words ?? 0];
+    return trial.mutation.replace(/v\d+(?:, v\d+)*/g, (name) =>
+      words?.[name] ? `${name} (${words[name].label})` : name,
+    );
+  }
+
   /** @param {string} axis what a decision on an axis is about */
   axisLabel(axis) {
     return this.board.axis_labels?.[axis] ?? axis;
@@ -506,6 +517,7 @@ class BoardView {
       const values = new Set(times.filter(Boolean));
       for (const value of values) if (value) lines.push([name, value]);
     }
+    lines.sort((a, b) => a[1] - b[1]); // those that lie close have their names at other ends
     if (!trials.some((t) => t.time !== null) && !lines.length) lines.push(["", 1e-3]);
     const y = this.timeScale(
       trials,
@@ -1118,7 +1130,7 @@ class BoardView {
           ? `${trial.status}: ${trial.reason}`
           : `${duration(trial.time)} (${duration(trial.low)} to ${duration(trial.high)})`,
       ],
-      ["from", `${trial.strategy}${trial.mutation ? `, ${trial.mutation}` : ""}`],
+      ["from", `${trial.strategy}${trial.mutation ? `, ${this.mutation(trial)}` : ""}`],
       ["round", String(trial.round)],
     ];
     if (trial.predicted !== null) rows.push(["predicted", digits(trial.predicted)]);
@@ -1280,7 +1292,10 @@ class BoardView {
     if (a !== null) {
       const ratio = Math.max(a, b) / Math.min(a, b);
       const word = a < b ? "fast" : "slow";
-      said = ratio < 1.01 ? "Both take the same time." : `${digits(ratio)} times as ${word}.`;
+      said =
+        ratio < 1.01
+          ? "Both take the same time."
+          : `${digits(ratio)} times as ${word} as trial ${other.index}.`;
     }
     /** @type {HTMLElement[]} */
     const parts = [h("p", {}, said)];
