@@ -320,7 +320,8 @@ def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
-        effect = "each waits for the one before it" if new < old else \
+        effect = "each addition waits for the one before it" if new == 1 else \
+            "less of the latency of the add is hidden" if new < old else \
             "the latency of the add is hidden" if new >= _HIDES else \
             "more of the latency of the add is hidden"
         sums = "sum" if new == 1 else "sums"
