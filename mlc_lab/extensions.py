@@ -34,6 +34,7 @@ ROWS: dict[str, str] = {
     "view of passes": "mlc_lab_widgets.passes",
     "view of a graph": "mlc_lab_widgets.graph",
     "view of a search": "mlc_lab_widgets.board",
+    "comparison": "mlc_lab_widgets.comparison:compare",
     # devices
     "time of a model": "mlc_lab.observe.gpu.counts:time_of_call",
     "driver of a real device": "mlc_lab.backend.device:real_driver",

@@ -81,7 +81,16 @@ class TuningBoard(View):
             if content.get("do") == "measure":
                 self._measure(content["key"], content["decisions"])
             elif content.get("do") == "stepper":
-                self._stepper(content["key"])
+                view = self.source.stepper(content["key"])
+                self._below(view, "The stepper", "stepper(key) shows the steps")
+            elif content.get("do") == "compare":
+                view = self.source.compare(content["key"], content["other"])
+                self._below(view, "The comparison", "compare(one, other) shows both")
+            elif content.get("do") == "baselines":
+                found = self.source.measure_baselines()
+                self.refresh()
+                self.reply = {"text": f"Measured: {', '.join(found) or 'none could be run'}",
+                              "at": time.time()}
         except Exception as error:  # shown to the reader, who is not at Python's prompt
             reason = getattr(error, "reason", None) or str(error)
             self.reply = {"text": f"Refused: {reason}", "at": time.time()}
@@ -95,16 +104,16 @@ class TuningBoard(View):
                 f"{record.status}: {record.reason}")
         self.reply = {"text": f"Measured: {text}", "at": time.time()}
 
-    def _stepper(self, key: str) -> None:
-        view = self.source.stepper(key)
+    def _below(self, view: Any, what: str, call: str) -> None:
+        """Show a view below this one."""
         if self._out is not None:
             self._out.clear_output(wait=True)
             with self._out:
                 from IPython.display import display
 
                 display(view)
-        self.reply = {"text": "The stepper is below." if self._out is not None else
-                      "board.stepper(key) shows the steps.", "at": time.time()}
+        self.reply = {"text": f"{what} is below." if self._out is not None else f"board.{call}.",
+                      "at": time.time()}
 
     def _static(self) -> tuple[str, str]:
         return repr(self.source), static_html(self.source)

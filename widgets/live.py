@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,19 @@ IDLE_S = 60.0
 _NEAR = 32
 #: states that a page has when it has all of them
 _ALL = 96
+
+
+@dataclass
+class _Lane:
+    """What one thread computes, one after the other: `following` says what is next and of which
+    point, None where nothing is. `wake` is set when there may be more; while `running` the thread
+    looks once more before it ends."""
+
+    following: Callable[[], tuple[str, Point] | None]
+    wake: threading.Event = field(default_factory=threading.Event)
+    running: bool = False
+    thread: threading.Thread | None = None
+    busy: str = ""
 
 
 class Live(View):
@@ -79,13 +93,13 @@ class Live(View):
         """`choices` is a `mlc_lab.observe.live.Choices`."""
         self.source = choices
         self._lock = threading.RLock()
-        self._threads: dict[str, threading.Thread] = {}
-        self._busy: dict[str, str] = {}
-        self._wake = threading.Event()
+        self._lanes = {"rest": _Lane(self._next), "accesses": _Lane(self._watched)}
         self._moved, self._knob, self._closed = 0.0, 0, False
+        self._moves = 0  # how often the hand moved
+        self._failed: set[tuple[str, str]] = set()  # what is not tried again, and of which point
         self._idle: threading.Timer | None = None
         #: what can be computed: its name for the reader, and what does it
-        self._acts: dict[str, tuple[str, Callable[[Point], dict]]] = {
+        self._acts: dict[str, tuple[str, Callable[..., dict]]] = {
             "count": ("counting", choices.count_misses),
             "compile": ("compiling", choices.compile), "measure": ("measuring", choices.measure),
             "accesses": ("watching the accesses", choices.accesses),
@@ -123,7 +137,7 @@ class Live(View):
         """Wait until all that was asked for is computed. Whether it is."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
-            at_work = [thread for thread in list(self._threads.values()) if thread.is_alive()]
+            at_work = [lane.thread for lane in self._lanes.values() if lane.running and lane.thread]
             if not at_work:
                 return True
             at_work[0].join(0.05)
@@ -135,10 +149,12 @@ class Live(View):
 
     def close(self) -> None:
         """Stop computing, and take the view down."""
-        self._closed = True
-        if self._idle is not None:
-            self._idle.cancel()
-        self.source.close()
+        with self._lock:
+            self._closed = True
+            for lane in self._lanes.values():
+                lane.wake.set()
+            self._rest()
+        self.source.close()  # ends what threads wait for, and so these
         super().close()
 
     # ------------------------------------------------------------------------- following
@@ -154,17 +170,18 @@ class Live(View):
     @traitlets.observe("state")
     def _chosen(self, change: Any) -> None:
         """The program at once; what takes longer from a thread."""
-        self.source.give_way()
         with self._lock:
             point = self.source.point(change["new"])
             if point is self._at:
                 return
+            self._moves += 1
             changed = [n for n, (a, b) in enumerate(zip(self._at.state, point.state)) if a != b]
             self._before, self._at = self._at, point
             self._moved, self._knob = time.monotonic(), changed[0] if changed else 0
             with self.hold_sync():
                 self._show(point)
                 self._say_why()
+        self.source.give_way()
         self._go_on()
 
     def _show(self, *points: Point) -> None:
@@ -179,79 +196,112 @@ class Live(View):
                     "said": self.source.why(before, at) if known else []}
 
     def _go_on(self) -> None:
-        self._wake.set()
-        if self._idle is not None:
-            self._idle.cancel()
-        for lane, following in (("accesses", self._watched), ("rest", self._next)):
-            thread = self._threads.get(lane)
-            if thread is None or not thread.is_alive():
-                self._threads[lane] = threading.Thread(target=self._work, args=(lane, following),
-                                                       daemon=True)
-                self._threads[lane].start()
+        with self._lock:
+            if self._closed:
+                return
+            self._rest()
+            for lane in self._lanes.values():
+                lane.wake.set()
+                if not lane.running:
+                    lane.running = True
+                    lane.thread = threading.Thread(target=self._work, args=(lane,), daemon=True)
+                    lane.thread.start()
 
-    def _work(self, lane: str, following: Callable[[], tuple[str, Point] | None]) -> None:
+    def _work(self, lane: _Lane) -> None:
         """Compute what is missing: in one thread the accesses, where the reader looks at them; in
         another one first of the state that is shown its counts, its machine code, then its time
         when the hand is still; then all that of the other choices of the knob that was moved last,
-        the nearest first."""
-        try:
-            while not self._closed:
-                self._wake.clear()
-                todo = following()
-                if todo is None:
-                    break
-                what, point = todo
-                if what == "wait":
-                    self._wake.wait(0.05)
-                    continue
-                said, compute = self._acts[what]
-                self._say_busy(lane, said)
-                found = compute(point)
-                with self._lock, self.hold_sync():
-                    if what == "accesses":
-                        self.watched = {"key": point.key, **found}
-                    self.machine = dict(self.source.recording.machine)
-                    self._show(point)
-                    self._say_why()
-        except Exception as error:  # a view says what went wrong, and goes on with what is there
-            self._say_busy(lane, f"stopped: {type(error).__name__}: {error}")
-        else:
-            self._say_busy(lane, "")
-        # a cell that is run again and again leaves views behind, but no processes
-        with self._lock:
-            if self._idle is not None:
-                self._idle.cancel()
-            self._idle = threading.Timer(IDLE_S, self.source.close)
-            self._idle.daemon = True
-            self._idle.start()
+        the nearest first. What cannot be computed is said, and the rest goes on."""
+        trouble = ""
+        while True:
+            lane.wake.clear()
+            moves, todo = self._moves, None
+            try:
+                todo = None if self._closed else lane.following()
+                if todo is not None and todo[0] == "wait":
+                    lane.wake.wait(0.05)
+                elif todo is not None:
+                    self._compute(lane, *todo, wanted=lambda moves=moves: self._moves == moves)
+            except Exception as error:  # a view says what went wrong, and goes on
+                trouble = f"stopped: {type(error).__name__}: {error}"
+                if todo is not None:
+                    self._failed.add((todo[0], todo[1].key))
+            with self._lock:  # so that nobody asks for more between the last look and the end
+                if todo is None and (self._closed or not lane.wake.is_set()):
+                    lane.running = False
+                    self._say_busy(lane, trouble)
+                    self._rest()
+                    return
 
-    def _say_busy(self, lane: str, said: str) -> None:
+    def _compute(self, lane: _Lane, what: str, point: Point, wanted: Callable[[], bool]) -> None:
+        """One of the acts, and show what was found."""
+        said, act = self._acts[what]
+        self._say_busy(lane, said)
+        found = act(point) if what == "accesses" else act(point, wanted)
         with self._lock:
-            self._busy[lane] = said
-            self.busy = self._busy.get("rest") or self._busy.get("accesses", "")
+            if self._closed:
+                return
+            with self.hold_sync():
+                if what == "accesses":
+                    self.watched = {"key": point.key, **found}
+                self.machine = dict(self.source.recording.machine)
+                self._show(point)
+                self._say_why()
+
+    def _rest(self) -> None:
+        """A cell that is run again and again leaves views behind, but no processes: where nothing
+        is computed, they are ended after a while."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if any(lane.running for lane in self._lanes.values()):
+            return
+        if self._closed:
+            self.source.close()
+            return
+        self._idle = threading.Timer(IDLE_S, self._sleep)
+        self._idle.daemon = True
+        self._idle.start()
+
+    def _sleep(self) -> None:
+        with self._lock:
+            if not any(lane.running for lane in self._lanes.values()):
+                self.source.close()
+
+    def _say_busy(self, lane: _Lane, said: str) -> None:
+        with self._lock:
+            lane.busy = said
+            if not self._closed:
+                self.busy = self._lanes["rest"].busy or self._lanes["accesses"].busy
+
+    def _done(self, what: str, point: Point) -> bool:
+        """Whether an act has been done, or cannot be."""
+        done = {"count": point.counted, "compile": point.compiled, "measure": point.timed,
+                "whole": not self.source.partly(point)}  # fmt: skip
+        return point.error is not None or done[what] or (what, point.key) in self._failed
 
     def _watched(self) -> tuple[str, Point] | None:
         """The accesses to look at next."""
         with self._lock:
             at = self._at
-            return ("accesses", at) if self.follow and self.watched.get("key") != at.key else None
+            known = self.watched.get("key") == at.key or ("accesses", at.key) in self._failed
+            return ("accesses", at) if self.follow and not known else None
 
     def _next(self) -> tuple[str, Point] | None:
         """What to compute next, and of which point."""
         with self._lock:
             at, before, knob = self._at, self._before, self._knob
-            if at.error is None and not at.counted:
-                return "count", at
-            if at.error is None and not at.compiled:
-                return "compile", at
-            if before.error is None and not (before.counted and before.compiled):
-                return "compile" if before.counted else "count", before
+            for what in ("count", "compile"):
+                if not self._done(what, at):
+                    return what, at
+            for what in ("count", "compile"):
+                if not self._done(what, before):
+                    return what, before
             rest = time.monotonic() - self._moved
             still = rest >= self.still_s and self._watched() is None
-            if at.error is None and not at.timed:
-                return ("measure", at) if still else ("wait", at)
-            if at.error is None and self.source.partly(at):
-                return ("whole", at) if still else ("wait", at)
+            for what in ("measure", "whole"):
+                if not self._done(what, at):
+                    return (what, at) if still else ("wait", at)
             if rest < self.ahead_s:
                 return "wait", at
             states = nearest(self.source, at.state, knob)
@@ -270,9 +320,9 @@ class Live(View):
                 if point.key not in self.points:
                     self._show(point)
             others.append(point)
-        for what, done in (("count", "counted"), ("compile", "compiled"), ("measure", "timed")):
+        for what in ("count", "compile", "measure"):
             for point in others:
-                if point.error is None and not getattr(point, done):
+                if not self._done(what, point):
                     return what, point
         return None
 
@@ -309,26 +359,39 @@ class Live(View):
 
 
 def compute(source: Choices, state: Any, budget_s: float) -> None:
-    """Count and measure the states around one, for at most about `budget_s` seconds: the nearest
-    first, and all where there are at most `_ALL`."""
+    """Count and measure a state and those around it, for at most about `budget_s` seconds: the
+    nearest first, and all where there are at most `_ALL`."""
     end = time.monotonic() + budget_s
-    near: dict[str, Point] = {}
-    states = [list(state)]
+    own = source.point(state)
+    near: dict[str, Point] = {own.key: own}
+    states = [own.state]
     for distance in range(len(source.knobs)):
-        ring = [s for at in states for knob in range(len(source.knobs))
-                for s in nearest(source, at, knob)]
+        ring = [one for at in states for one in _around(source, at)]
         new = {key_of(s): s for s in ring if key_of(s) not in near}
         if distance and len(near) + len(new) > _ALL:
             break
         for key, one in new.items():
-            if not near or time.monotonic() < end:
+            if time.monotonic() < end:
                 near[key] = source.point(one)
         states = list(new.values())
-    for acts in ((source.count, source.accesses), (source.measure,)):
-        for point in near.values():
+    counts, time_it = (source.count, source.accesses), (source.measure,)
+    for acts, points in ((counts, [own]), (time_it, [own]), (counts, near.values()),
+                         (time_it, near.values())):  # fmt: skip
+        for point in points:
             if time.monotonic() < end:
                 for act in acts:
                     act(point)
+
+
+def _around(source: Choices, state: Any) -> list[Any]:
+    """The states that differ in the value of one knob, of each knob the nearest values first."""
+    found = []
+    for knob in range(len(source.knobs)):
+        states, now = nearest(source, state, knob), state[knob]
+        if isinstance(now, int):
+            states.sort(key=lambda s: abs(s[knob] - now))
+        found += enumerate(states)
+    return [state for _, state in sorted(found, key=lambda one: one[0])]
 
 
 def nearest(source: Choices, state: Any, knob: int) -> list[Any]:
@@ -345,12 +408,13 @@ def nearest(source: Choices, state: Any, knob: int) -> list[Any]:
 
 def values(source: Choices, state: Any) -> dict[str, Any]:
     """What the view is drawn from where no kernel computes: with all points that are known."""
+    points = list(source.points.items())  # a thread may add one
     return {
         "state": list(state), "knobs": [k.to_dict() for k in source.knobs],
         "point": source.shown(source.point(state)),
-        "points": {key: source.short(point) for key, point in source.points.items()},
+        "points": {key: source.short(point) for key, point in points},
         "all": {key: {**source.shown(point), "watched": source.watched(point)}
-                for key, point in source.points.items()},
+                for key, point in points},
         "reasons": _reasons(source), "why": {}, "machine": source.recording.machine,
         "title": source.title, "prose": source.prose, **Live._alone,
     }  # fmt: skip
@@ -377,10 +441,10 @@ def _reasons(source: Choices) -> dict[str, list[str]]:
 def static(source: Choices, state: Any) -> str:
     """The choices as HTML without scripts: a table of what was found, and the program."""
     rows = []
-    for point in source.points.values():
+    for point in list(source.points.values()):
         cost = source.cost(point) if point.error is None else {}
         chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
-                           if not knob.forms or point.state[0] in knob.forms)
+                           if source.in_force(point.state, knob))
         levels = (cost.get("counts") or {}).get("levels") or []
         told = [f"{level['misses']:,} {level['name']} misses" for level in levels]
         sharing = (cost.get("counts") or {}).get("sharing")

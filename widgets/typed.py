@@ -82,10 +82,9 @@ class Typed(Live):
     @traitlets.observe("typed")
     def _retyped(self, change: Any) -> None:
         """The program at once; what takes longer from a thread, as for `Live`."""
-        self.source.give_way()
         with self._lock:
             point = self.source.set(change["new"]["text"])
-            self._moved = time.monotonic()
+            self._moved, self._moves = time.monotonic(), self._moves + 1
             with self.hold_sync():
                 self.answer = {"n": change["new"]["n"], "error": self.source.error}
                 if point is not self._at:
@@ -98,6 +97,7 @@ class Typed(Live):
                     self.state = list(point.state)
                     self._show(point)
                     self._say_why()
+        self.source.give_way()
         self._go_on()
 
     @traitlets.observe("state")

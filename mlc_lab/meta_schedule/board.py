@@ -7,9 +7,14 @@
     title     for a heading
     sessions  [{"key", "label", "task", "target", "seed", "state", "trials_wanted", "flop",
                 "peak_s" (what the program would take at the machine's peak, or null), "numpy_s"
-                (what numpy takes, or null)}, ...]: the searches that are laid over each other
+                (what numpy takes, or null), "baselines" ({name: seconds} of other schedules of
+                it)}, ...]: the searches that are laid over each other
     trials    [trial, ...] in the order they were made
     axes      names of the decisions, in the order of the trace: what the space is drawn over
+    words     [{name of a decision: {"label" ("tiles of j"), "choices" (of which the decision is the
+              number of one, or null)}}, ...]: what decisions are about, once for all traces that
+              differ in nothing else
+    axis_labels  {axis: what it is about}
     rounds    [{"session": key, "round", "trials", "correlation" (rank correlation of predicted and
                 measured speed, null where fewer than three were predicted)}, ...]
     lines     every distinct line of all traces, once; [] while a search runs
@@ -17,7 +22,8 @@
 A **trial** is {"key" ("<database>.<id>"), "session", "trial", "round", "generation", "parent" (key
 or null), "mutation", "strategy", "status", "reason", "time" (seconds or null), "low", "high" (least
 and greatest of the times that count), "predicted" (score, higher is faster, or null), "error",
-"at" ({axis: number}), "decisions" ({name: decision}), "trace" ([index into lines, ...])}.
+"at" ({axis: number}), "decisions" ({name: decision}), "words" (index into words),
+"trace" ([index into lines, ...])}.
 
 Times are in seconds. The correlation is Spearman's: 1 if the model put the trials of a round in
 the order in which they were then measured.
@@ -26,13 +32,15 @@ the order in which they were then measured.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.diagnostics import MLCError
+from ..schedule.trace import Trace
+from .board_words import said, without_decisions, words_of
 
 if TYPE_CHECKING:
     from .database.database import Database
@@ -54,24 +62,36 @@ class Board:
     task: only the searches of this task; by default all.
     numpy_s: seconds that numpy takes for the same, drawn as a line.
     peak_gflops: the machine's peak for another line; measured once if not given (False: no line).
+    baselines: seconds of other schedules by their names, each a line; `measure_baselines` adds the
+        program as it is written and its default schedule.
     """
 
     def __init__(self, databases: Any, task: str | None = None, numpy_s: float | None = None,
-                 peak_gflops: float | bool | None = None, title: str | None = None) -> None:
+                 peak_gflops: float | bool | None = None, title: str | None = None,
+                 baselines: Mapping[str, float] | None = None) -> None:
         given = databases if isinstance(databases, (list, tuple)) else [databases]
         self.databases = [part for d in given for part in getattr(d, "databases", [d])]
         self.task, self.numpy_s, self.peak_gflops = task, numpy_s, peak_gflops
         self.title = title or (f"Tuning {task}" if task else "Tuning")
+        self.baselines = dict(baselines or {})
+        self._measured: dict[str, dict[str, float]] = {}  # of each program that was
+        self._words: dict[tuple[str, str], dict[str, Any]] = {}
 
     # -- data
 
     def to_dict(self, traces: bool = True) -> dict[str, Any]:
         """The board as plain data; without traces where `traces` is False."""
-        sessions, trials, lines = [], [], _Lines()
+        sessions, trials, lines, words = [], [], _Lines(), []
         for number, database in enumerate(self.databases):
             rows = database.records(task=self.task)
             sessions += self._sessions(number, database, rows)
-            trials += [_trial(number, row, lines if traces else None) for row in rows]
+            for row in rows:
+                trial = _trial(number, row, lines if traces else None)
+                about = self._about(database, row)
+                if not any(about is one for one in words):
+                    words.append(about)
+                trial["words"] = next(n for n, one in enumerate(words) if one is about)
+                trials.append(trial)
         labels = [s["label"] for s in sessions]
         for item in sessions:
             if labels.count(item["label"]) > 1:
@@ -82,10 +102,20 @@ class Board:
                 known.add(trial["session"])
                 sessions.append({"key": trial["session"], "label": "measured by hand", "task": "",
                                  "target": "", "seed": None, "state": "done", "flop": 0.0,
-                                 "trials_wanted": 0, "peak_s": None, "numpy_s": None})
+                                 "trials_wanted": 0, "peak_s": None, "numpy_s": None,
+                                 "baselines": {}})
+        axes = _axes(trials)
         return {"format": FORMAT, "version": VERSION, "title": self.title, "sessions": sessions,
-                "trials": trials, "axes": _axes(trials), "rounds": _rounds(trials),
-                "lines": lines.all}
+                "trials": trials, "axes": axes, "axis_labels": _axis_labels(axes, words),
+                "words": words, "rounds": _rounds(trials), "lines": lines.all}
+
+    def _about(self, database: Database, row: dict[str, Any]) -> dict[str, Any]:
+        """What the decisions of a trial are about, the same dict for all traces of its kind."""
+        key = str(row["workload"]), without_decisions(row["trace"])
+        if key not in self._words:
+            self._words[key] = words_of(Trace.from_json(row["trace_json"]),
+                                        database.module(row["workload"]))
+        return self._words[key]
 
     def _sessions(self, number: int, database: Database, rows: Sequence[dict]) -> list[dict]:
         flop = {}
@@ -104,7 +134,8 @@ class Board:
                 "seed": item["seed"],
                 "state": item["state"], "trials_wanted": item["trials_wanted"], "flop": work,
                 "peak_s": work / (peak * 1e9) if peak and work else None,
-                "numpy_s": self.numpy_s or machine.get("numpy_s")})
+                "numpy_s": self.numpy_s or machine.get("numpy_s"),
+                "baselines": {**self.baselines, **self._measured.get(str(item["workload"]), {})}})
         return out
 
     def _peak(self, machine: dict) -> float | None:
@@ -180,10 +211,51 @@ class Board:
         sch = self.schedule(key, decisions)
         if not trusted and (reason := why_not([record.workload.mod, sch.mod])):
             raise BoardError(f"not measured: {reason}")
-        changed = "; ".join(f"{name} = {value}" for name, value in decisions.items())
-        made = measure_record(record, sch, changed)
         number = key.partition(".")[0]
+        words = words_of(record.trace, record.workload.mod)
+        changed = "; ".join(
+            f"{words[name]['label'] if name in words else name} = {said(value, words.get(name))}"
+            for name, value in decisions.items())
+        made = measure_record(record, sch, changed)
         return f"{number}.{self.databases[int(number)].commit_tuning_record(made)}"
+
+    def measure_baselines(self, trusted: bool = False) -> dict[str, float]:
+        """Time each program as it is written, and with its default schedule, as `measure` times a
+        trial: they become lines of the board. The times that were found, by "<what>, <program>"
+        where there is more than one program.
+
+        Raises BoardError for a program that calls code outside of itself, unless it is `trusted`.
+        """
+        from ..observe.outside import why_not
+        from ..schedule import Schedule
+        from .measure_by_hand import measure_record
+        from .space_generator.post_order_apply import default_schedule
+
+        first: dict[str, Any] = {}  # a trial of each program
+        for number, database in enumerate(self.databases):
+            for row in database.records(task=self.task):
+                first.setdefault(str(row["workload"]), f"{number}.{row['id']}")
+        found: dict[str, float] = {}
+        for workload, key in first.items():
+            record, times = self.record(key), {}
+            mod = record.workload.mod
+            if not trusted and (reason := why_not([mod])):
+                raise BoardError(f"not measured: {reason}")
+            ways = {"as written": Schedule(mod),
+                    "default schedule": default_schedule(mod, str(record.target))}
+            for name, sch in ways.items():
+                time = None if sch is None else measure_record(record, sch, name).time
+                if time:
+                    times[name] = time
+            self._measured[workload] = times
+            found |= {name if len(first) == 1 else f"{name}, {record.task}": time
+                      for name, time in times.items()}
+        return found
+
+    def compare(self, one: str, other: str) -> Any:
+        """The schedules of two trials side by side, as a notebook widget."""
+        return above("comparison")(self.schedule(one), self.schedule(other),
+                                   names=[f"trial {key}" for key in (one, other)])
 
     # -- shown
 
@@ -287,6 +359,18 @@ def _axes(trials: Iterable[dict]) -> list[str]:
         for name, value in trial["at"].items():
             found.setdefault(name, set()).add(value)
     return [name for name, values in found.items() if len(values) > 1]
+
+
+def _axis_labels(axes: Iterable[str], words: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """What the axes are about: of tiles, which one of them."""
+    found: dict[str, str] = {}
+    for kind in words:
+        for name, about in kind.items():
+            parts = name.split(", ")
+            for n, part in enumerate(parts):
+                label = about["label"] + (f", {n + 1} of {len(parts)}" if len(parts) > 1 else "")
+                found.setdefault(part, label)
+    return {axis: found.get(axis, axis) for axis in axes}
 
 
 def _rounds(trials: Iterable[dict]) -> list[dict]:

@@ -57,10 +57,12 @@ def _progress(at: Any, data: dict[str, Any]) -> None:
         if failed:
             at.plot(failed, [0.03] * len(failed), "x", color=colour,
                     transform=at.get_xaxis_transform())
-        for field, name in (("peak_s", "machine's peak"), ("numpy_s", "numpy")):
-            if session[field]:
-                at.axhline(session[field] * 1e6, color="0.3", ls="--", lw=1)
-                at.annotate(name, (0.99, session[field] * 1e6), ha="right", va="top",
+        lines = {"machine's peak": session["peak_s"], "numpy": session["numpy_s"],
+                 **session["baselines"]}
+        for name, seconds in lines.items():
+            if seconds:
+                at.axhline(seconds * 1e6, color="0.3", ls="--", lw=1)
+                at.annotate(name, (0.99, seconds * 1e6), ha="right", va="top",
                             xycoords=("axes fraction", "data"), fontsize=8)
     at.set_yscale("log")
     at.set_xlabel("trial")
@@ -108,8 +110,8 @@ def _space(at: Any, data: dict[str, Any], axes: Sequence[str] | None) -> None:
         shown = at.imshow(grid, norm=norm, cmap="cividis", origin="lower", aspect="auto")
         at.set_xticks(range(len(values[a])), values[a])
         at.set_yticks(range(len(values[b])), values[b])
-        at.set_xlabel(a)
-        at.set_ylabel(b)
+        at.set_xlabel(data["axis_labels"][a])
+        at.set_ylabel(data["axis_labels"][b])
         at.figure.colorbar(shown, ax=at, label="best time (µs)")
         return
     shade = colormaps["cividis"]
@@ -120,7 +122,7 @@ def _space(at: Any, data: dict[str, Any], axes: Sequence[str] | None) -> None:
     for i, n in enumerate(names):
         for j, v in enumerate(values[n]):
             at.annotate(f"{v:g}", (i, j / max(1, len(values[n]) - 1)), fontsize=7, ha="right")
-    at.set_xticks(range(len(names)), names)
+    at.set_xticks(range(len(names)), [data["axis_labels"][n] for n in names], fontsize=7)
     at.set_yticks([])
 
 

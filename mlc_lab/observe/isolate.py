@@ -7,6 +7,7 @@ that.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -40,6 +41,7 @@ class Isolated:
         #: why the reference itself could not be run; then results are not checked
         self.unchecked = ""
         self._referred = False  # whether the child knows the reference
+        self._asking = threading.Lock()  # one request at a time: an answer is that to the last one
 
     def refer(self, reference: IRModule) -> None:
         """Compare with another program from now on."""
@@ -67,12 +69,13 @@ class Isolated:
         from ..ir.serialize import SerializeError
 
         try:
-            worker = self.worker
-            if worker is None or not worker.alive:
-                worker = self._start()
-            elif not self._referred:
-                worker = self._refer(worker)
-            return self._ask(worker, {**request, "module": mod})
+            with self._asking:
+                worker = self.worker
+                if worker is None or not worker.alive:
+                    worker = self._start()
+                elif not self._referred:
+                    worker = self._refer(worker)
+                return self._ask(worker, {**request, "module": mod})
         except SerializeError as error:
             return {"message": f"not measured: {error}"}
 
@@ -103,10 +106,10 @@ class Isolated:
                 f"not measured: {reply['reason']}"}
 
     def close(self) -> None:
-        """End the child."""
-        if self.worker is not None:
-            self.worker.close()
-            self.worker = None
+        """End the child. What another thread waits for is answered with a message."""
+        worker, self.worker = self.worker, None
+        if worker is not None:
+            worker.close()
 
     def __enter__(self) -> Isolated:
         return self

@@ -8,11 +8,11 @@
     lab.measure(point)                  # its time, in a process of its own
     lab.accesses(point)                 # the first accesses in time order, and caches
 
-What can be chosen (`Knob`) is read from the trace: a number that `live` left open or that a search
-would decide, an instruction that nothing after it needs, a copy with the steps that are about it,
-the order that a `reorder` gives. A state has a value for each knob, and is a replay of the trace
-with these values. Every state that was shown is kept, with its program and what was found of it;
-nothing is computed twice.
+What can be chosen (`Knob`) is read from the trace (`live_knobs.py`): a number that `live` left
+open or that a search would decide, an instruction that nothing after it needs, a copy with the
+steps that are about it, the order that a `reorder` gives. A state has a value for each knob, and is
+a replay of the trace with these values. Every state that was shown is kept, with its program and
+what was found of it; nothing is computed twice.
 
 What no primitive reaches is another form of the program, with a schedule of its own:
 
@@ -24,10 +24,9 @@ choices are one.
 
 from __future__ import annotations
 
-import json
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,118 +34,14 @@ from ..above import above
 from ..ir.module import IRModule
 from ..schedule import Schedule, ScheduleError
 from ..schedule.instruction import Instruction
-from ..schedule.trace import ReplayTable, Trace, pair_outputs, translate_argument
-from ..tir.stmt import For
+from ..schedule.trace import Trace
+from .live_knobs import Knob, Knobs, key_of, knobs_of, needs_of, places, replayed, told_apart
 from .live_pages import PAGES, opened
 from .live_programs import QUICK, Point, Programs, Value, refused, said_of
 from .session import _title
 
 if TYPE_CHECKING:
     from ..target.target import TargetLike
-
-#: ways to split a loop that one knob may have
-_MOST_TILINGS = 256
-#: steps that can be left out together with all that is about what they make
-_COPIES = ("CacheRead", "CacheWrite", "ReindexCacheRead", "ReindexCacheWrite")
-
-
-@dataclass(frozen=True)
-class Knob:
-    """What can be chosen at one instruction of a trace.
-
-    `kind` is "number" or "form" (a value is the index of one of `labels`), "switch" (True or
-    False), or "order" (a value is a permutation of the indices of `labels`). `at` is the number of
-    the instruction, `text` its Python, `start` the value that the schedule has, `where` the block
-    that it is about, `forms` the numbers of the forms of the program that have it (empty: all).
-    """
-
-    kind: str
-    name: str
-    at: int
-    text: str
-    labels: tuple[str, ...]
-    start: Value
-    decisions: tuple[Any, ...] = ()
-    where: str = ""
-    forms: tuple[int, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The knob as plain data."""
-        return {"kind": self.kind, "name": self.name, "text": self.text,
-                "labels": list(self.labels), "start": self.start, "where": self.where,
-                "forms": list(self.forms)}
-
-
-class Knobs:
-    """What can be chosen, and the states that there are."""
-
-    knobs: list[Knob]
-    #: text above the page
-    prose: str = ""
-
-    def state_of(self, values: Any) -> list[Value]:
-        """Values as a state. Raises ValueError where they do not fit the knobs."""
-        if not isinstance(values, (list, tuple)) or len(values) != len(self.knobs):
-            raise ValueError(f"a state has a value for each of the {len(self.knobs)} knobs")
-        state: list[Value] = []
-        for knob, value in zip(self.knobs, values):
-            if knob.kind == "order":
-                if not isinstance(value, (list, tuple)) or sorted(value) != list(
-                        range(len(knob.labels))):
-                    raise ValueError(f"{value!r} is no order of {', '.join(knob.labels)}")
-                state.append([int(v) for v in value])
-            elif knob.kind == "switch":
-                state.append(bool(value))
-            elif isinstance(value, int) and 0 <= value < len(knob.labels):
-                state.append(int(value))
-            else:
-                raise ValueError(f"{value!r} is the number of no choice of {knob.name}: there are "
-                                 f"{len(knob.labels)}")
-        return state
-
-    def named(self, name: str, value: Any) -> tuple[int, Value]:
-        """The number of a knob, and the value of it for what a person says: a number by its
-        value, a step on or off, an order by the names of loops.
-
-        `name` may be the beginning of a knob's name, if no other one begins so. Raises ValueError
-        for what there is not.
-        """
-        names = [k.name for k in self.knobs]
-        found = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
-        if len(found) != 1:
-            raise ValueError(f"there is no knob {name!r}, or more than one: there are "
-                             f"{', '.join(names)}")
-        at = names.index(found[0])
-        knob = self.knobs[at]
-        if knob.kind == "switch":
-            return at, bool(value)
-        if knob.kind == "order":
-            return at, [knob.labels.index(v) if v in knob.labels else -1 for v in value]
-        if str(value) not in knob.labels:
-            raise ValueError(f"{name} is one of {', '.join(knob.labels)}")
-        return at, knob.labels.index(str(value))
-
-    def plain(self, state: Sequence[Value]) -> list[Value]:
-        """A state in which knobs that its form of the program does not have are as at first."""
-        return [value if not knob.forms or state[0] in knob.forms else knob.start
-                for knob, value in zip(self.knobs, state)]
-
-    def neighbours(self, state: Sequence[Value], knob: int) -> Iterator[list[Value]]:
-        """The states that differ from one in the value of a knob, and it itself, in the order of
-        the knob's choices; of an order, those in which two neighbours change places."""
-        one = self.knobs[knob]
-        if one.forms and state[0] not in one.forms:
-            yield self.plain(state)
-            return
-        values: list[Value] = list(range(len(one.labels))) if one.kind in ("number", "form") else (
-            [False, True] if one.kind == "switch" else [])
-        if one.kind == "order":
-            order = _places(state[knob])
-            values.append(order)
-            for n in range(len(order) - 1):
-                values.append([*order[:n], order[n + 1], order[n], *order[n + 2:]])
-        for value in values:
-            yield self.plain([*state[:knob], value, *state[knob + 1:]])
 
 
 @dataclass
@@ -201,6 +96,7 @@ class Choices(Knobs, Programs):
     points: dict[str, Point] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        self._making = threading.RLock()
         given = self.sch if isinstance(self.sch, Mapping) else {"": self.sch}
         if not given:
             raise ValueError("there is no schedule: give one, or a dict of name to Schedule")
@@ -225,8 +121,10 @@ class Choices(Knobs, Programs):
         kind = "number" if all(name.isdecimal() for name in names) else "form"
         knobs = [Knob(kind, self.form, -1, "", names, 0)] if len(names) > 1 else []
         has: list[list[int]] = [[] for _ in knobs]  # the forms that have each knob
+        needs: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         for number, (form, sch) in enumerate(zip(self.forms, schedules)):
-            for knob in _told_apart([*_knobs(form.trace, form.start, sch.open_numbers)]):
+            own = told_apart([*knobs_of(form.trace, form.start, sch.open_numbers)])
+            for knob in own:
                 same = [n for n, other in enumerate(knobs) if n not in form.own and
                         (other.kind, other.name, other.labels, other.at >= 0)
                         == (knob.kind, knob.name, knob.labels, True)]
@@ -236,12 +134,16 @@ class Choices(Knobs, Programs):
                     has.append([])
                 form.own[same[0]] = knob
                 has[same[0]].append(number)
+            number_at = {knob.at: n for n, knob in form.own.items()}
+            for at, switches in needs_of(form.trace, form.start, own).items():
+                needs[number_at[at]] += [(number if len(names) > 1 else -1, number_at[switch])
+                                         for switch in switches]
         often = Counter(knob.name for knob in knobs)
         for n, (knob, forms) in enumerate(zip(knobs, has)):
             if len(names) > 1 and 0 < len(forms) < len(names):
                 name = f"{knob.name} ({names[forms[0]]})" if often[knob.name] > 1 else knob.name
                 knobs[n] = replace(knob, name=name, forms=tuple(forms))
-        self.knobs = knobs
+        self.knobs = [replace(knob, needs=tuple(needs[n])) for n, knob in enumerate(knobs)]
 
     @property
     def first(self) -> list[Value]:
@@ -252,17 +154,21 @@ class Choices(Knobs, Programs):
         """The program of a state: that of its replay, or what refused a step of it."""
         state = self.plain(self.state_of(values))
         key = key_of(state)
-        if key not in self.points:
-            form = self._form_of(state)
-            trace = self._trace(form, state)
-            sch, error = Schedule(form.start), None
-            try:
-                trace.apply_to_schedule(sch)
-            except ScheduleError as refusal:
-                error = refused(refusal)
-            except ValueError as mistake:  # the trace does not fit what another choice made
-                error = {"call": "", "rule": "the steps do not fit", "message": str(mistake)}
-            self.points[key] = Point(key, state, self._number(sch.mod), self._python(trace), error)
+        with self._making:  # one point for each key, whichever threads ask for it
+            return self.points.get(key) or self._made(key, state)
+
+    def _made(self, key: str, state: list[Value]) -> Point:
+        form = self._form_of(state)
+        trace = self._trace(form, state)
+        sch, error = Schedule(form.start), None
+        try:
+            for at, (inst, _, _) in enumerate(replayed(trace, sch)):
+                trace.insts[at] = inst
+        except ScheduleError as refusal:
+            error = refused(refusal)
+        except ValueError as mistake:  # the trace does not fit what another choice made
+            error = {"call": "", "rule": "the steps do not fit", "message": str(mistake)}
+        self.points[key] = Point(key, state, self._number(sch.mod), self._python(trace), error)
         return self.points[key]
 
     def _python(self, trace: Trace) -> str:
@@ -283,7 +189,10 @@ class Choices(Knobs, Programs):
         return self.forms[state[0]] if several and isinstance(state[0], int) else self.forms[0]
 
     def _trace(self, form: _Form, state: Sequence[Value]) -> Trace:
-        chosen = {(own.at, own.kind): (own, state[n]) for n, own in form.own.items()}
+        # a step that needs one that is off is off, too
+        chosen = {(own.at, own.kind): (own, state[n] if self.in_force(state, self.knobs[n])
+                                       else own.kind != "switch" and own.start)
+                  for n, own in form.own.items()}
         decisions, new = form.trace.decisions, Trace()
         without: set[Any] = set()  # what steps that are switched off would have made
         for at, inst in enumerate(form.trace.insts):
@@ -298,7 +207,7 @@ class Choices(Knobs, Programs):
                 decision = knob.decisions[value]
             if (at, "order") in chosen:
                 loops = inst.args["ordered_loops"]
-                order = tuple(loops[n] for n in _places(chosen[at, "order"][1]))
+                order = tuple(loops[n] for n in places(chosen[at, "order"][1]))
                 inst = Instruction(inst.kind, {**inst.args, "ordered_loops": order}, inst.outputs)
             new.append(inst, decision)
         return new
@@ -317,120 +226,6 @@ class Choices(Knobs, Programs):
     def show(self) -> Any:
         """The page as a notebook widget."""
         return above("view of choices").Live(self)
-
-
-def _places(value: Value) -> list[int]:
-    return value if isinstance(value, list) else []
-
-
-def key_of(state: Sequence[Any]) -> str:
-    """A state as a text: what points are kept by, here and in the view."""
-    return json.dumps(list(state), separators=(",", ":"))
-
-
-# ------------------------------------------------------------------------------ reading a trace
-
-
-def _knobs(trace: Trace, start: IRModule, names: Mapping[str, Any]) -> Iterator[Knob]:
-    """What can be chosen in a trace; `names` are those of numbers that were left open."""
-    used: set[Any] = set()
-    needed: list[bool] = []
-    for inst in reversed(trace.insts):
-        needed.append(any(rv in used for rv in inst.output_list))
-        used.update(inst.inputs)
-    needed.reverse()
-    called = {rv: name for name, rv in names.items()}
-    texts, decisions = trace.as_python(), trace.decisions
-    for at, (inst, sch, table) in enumerate(_replayed(trace, start)):
-        text = texts[at]
-        if inst.kind.sampling and not needed[at]:
-            continue  # of a step that was refused
-        if inst.kind.name == "SampleCategorical":
-            labels = tuple(str(int(c)) for c in inst.args["candidates"])
-            name = called.get(inst.outputs, f"number {at}")
-            yield Knob("number", name, at, text, labels, int(decisions[at]),
-                       tuple(range(len(labels))))
-        elif inst.kind.name == "SamplePerfectTile":
-            found = _tilings(sch, table, inst, list(map(int, decisions[at])))
-            if len(found) > 1:
-                name = f"tiles of {sch.get(table[inst.args['loop']]).loop_var.name}"
-                yield Knob("number", name, at, text, tuple(" × ".join(map(str, t)) for t in found),
-                           found.index(tuple(map(int, decisions[at]))), tuple(map(list, found)))
-        elif inst.kind.name == "Reorder" and len(inst.args["ordered_loops"]) > 1:
-            loops = tuple(_name_of(sch, table[rv]) for rv in inst.args["ordered_loops"])
-            where = _block_under(sch, table[inst.args["ordered_loops"][-1]])
-            yield Knob("order", "order of loops", at, text, loops, list(range(len(loops))),
-                       where=where)
-        elif inst.kind.name in _COPIES or not inst.kind.pure and not needed[at]:
-            said = [_copied(sch, table, inst)] if inst.kind.name in _COPIES else [
-                _name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
-            name = f"{inst.kind.method} {', '.join(filter(None, said))}".strip()
-            where = next((_block_under(sch, table[rv]) for rv in inst.inputs if rv in table), "")
-            yield Knob("switch", name, at, text, ("off", "on"), True, where=where)
-
-
-def _replayed(trace: Trace, start: IRModule
-              ) -> Iterator[tuple[Instruction, Schedule, dict[Any, Any]]]:
-    """Each instruction with the schedule before it, and what variables of the trace are there."""
-    sch = Schedule(start)
-    table: Any = ReplayTable(sch)
-    decisions = trace.decisions
-    for at, inst in enumerate(trace.insts):
-        yield inst, sch, table
-        args = {name: translate_argument(value, table) for name, value in inst.args.items()}
-        if inst.kind.sampling:
-            args["decision"] = decisions.get(at)
-        pair_outputs(inst.outputs, sch.apply(inst.kind, args), table, inst)
-
-
-def _told_apart(knobs: Sequence[Knob]) -> list[Knob]:
-    """Knobs of one name are called after the blocks that they are about, too."""
-    often = Counter(knob.name for knob in knobs)
-    return [replace(knob, name=f"{knob.name} of {knob.where}")
-            if often[knob.name] > 1 and knob.where else knob for knob in knobs]
-
-
-def _block_under(sch: Schedule, rv: Any) -> str:
-    """The first block under a loop; "" for anything else."""
-    if not isinstance(sch.get(rv), For):
-        return ""
-    return next((sch.get(b).name_hint for b in sch.get_child_blocks(rv)), "")
-
-
-def _name_of(sch: Schedule, rv: object) -> str:
-    """What the program calls a loop or block; "" for a number."""
-    stmt = sch.get(rv)
-    return stmt.loop_var.name if isinstance(stmt, For) else getattr(stmt, "name_hint", "")
-
-
-def _copied(sch: Schedule, table: Mapping[Any, Any], inst: Instruction) -> str:
-    """The buffer that a step copies."""
-    block, index = sch.get(table[inst.args["block"]]), inst.args.get(
-        "read_buffer_index", inst.args.get("write_buffer_index", inst.args.get("buffer_index", 0)))
-    regions = block.reads if "Read" in inst.kind.name else block.writes
-    return regions[index].buffer.name if isinstance(index, int) else str(index)
-
-
-def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen: list[int]
-             ) -> list[tuple[int, ...]]:
-    """The ways to split a loop that a sampled tiling may choose, its own among them."""
-    extent = math.prod(chosen)
-    limit = int(inst.args.get("max_innermost_factor", 0) or 0)
-    found: list[tuple[int, ...]] = []
-
-    def further(head: tuple[int, ...], left: int, count: int) -> None:
-        if len(found) >= _MOST_TILINGS:
-            return
-        if count == 1:
-            if limit <= 0 or left <= limit or (*head, left) == tuple(chosen):
-                found.append((*head, left))
-            return
-        for n in range(1, left + 1):
-            if left % n == 0:
-                further((*head, n), left // n, count - 1)
-
-    further((), extent, len(chosen))
-    return found if tuple(chosen) in found else [tuple(chosen)]
 
 
 def explore_live(sch: Any, *, caches: object = None, sizes: Mapping[str, int] | None = None,

@@ -7,8 +7,9 @@ results are compared; `count` and `measure` find what takes a while, each once f
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -45,6 +46,9 @@ PATIENCE_S = 0.8
 #: a value of a knob: the number of a choice, on or off, or the places of loops in an order
 Value = int | bool | list[int]
 
+#: whether what is about to be computed is still wanted
+Wanted = Callable[[], bool]
+
 
 @dataclass
 class Point:
@@ -67,6 +71,11 @@ def refused(refusal: ScheduleError) -> dict[str, str]:
     parts = [refusal.reason, refusal.conflict, refusal.hint]
     return {"call": refusal.call, "rule": refusal.rule.replace("_", " "),
             "message": "\n\n".join(filter(None, parts))}
+
+
+def always() -> bool:
+    """Whether something is wanted that is always wanted."""
+    return True
 
 
 @dataclass
@@ -139,9 +148,11 @@ class Programs:
         self.count_misses(point)
         return self.compile(point)
 
-    def count_misses(self, point: Point) -> dict[str, Any]:
+    def count_misses(self, point: Point, wanted: Wanted = always) -> dict[str, Any]:
         """Count the cache misses of a point's program, in a process of its own. Of one that runs
-        long its beginning is counted ("part" of "counts" says how much of it). Its cost."""
+        long its beginning is counted ("part" of "counts" says how much of it). Its cost.
+
+        `wanted` says whether the hand has not moved on before it was begun; see `give_way`."""
         if point.error is not None or point.counted:
             return self.cost(point)
         program = self.recording.programs[point.program]
@@ -156,8 +167,8 @@ class Programs:
                     return self._found(point, {"counts": {
                         "message": "not counted: it runs long, and cannot be cut short"}})
                 short, part = made
-            with self._at_work(self.child) as work:
-                counts = self._counted(self.child, short, self.hierarchy)
+            with self._at_work(self.child, wanted) as work:
+                counts = self._counted(work.child, short, self.hierarchy)
             if work.given_up:
                 return self.cost(point)
             if short is not mod and "levels" in counts:
@@ -166,14 +177,14 @@ class Programs:
         point.counted = True
         return self.cost(point)
 
-    def compile(self, point: Point) -> dict[str, Any]:
+    def compile(self, point: Point, wanted: Wanted = always) -> dict[str, Any]:
         """Find the inner loop of a point's program in machine code, in a process of its own. Its
         cost."""
         if point.error is not None or point.compiled:
             return self.cost(point)
         if "inner" not in self.cost(point):
-            with self._at_work(self.child) as work:
-                inner = self._counted(self.child, self.modules[point.program], None)
+            with self._at_work(self.child, wanted) as work:
+                inner = self._counted(work.child, self.modules[point.program], None)
             if work.given_up:
                 return self.cost(point)
             self._found(point, {"inner": inner})
@@ -189,16 +200,18 @@ class Programs:
     @property
     def child(self) -> Isolated:
         """The process that counts and compiles."""
-        if self._child is None:
-            self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
-        return self._child
+        child = self._child
+        if child is None:
+            child = self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+        return child
 
     @property
     def watcher(self) -> Isolated:
         """The process that looks at accesses, so that they need not wait for the counts."""
-        if self._watcher is None:
-            self._watcher = Isolated(None, self.target, self.sizes, trusted=self.trusted)
-        return self._watcher
+        child = self._watcher
+        if child is None:
+            child = self._watcher = Isolated(None, self.target, self.sizes, trusted=self.trusted)
+        return child
 
     def _counted(self, child: Isolated, mod: IRModule, caches: Any) -> dict[str, Any]:
         """The counts of a program in a hierarchy of caches, or, for None, its inner loop; a message
@@ -211,41 +224,59 @@ class Programs:
         return found if "message" in found else found[what]
 
     @contextmanager
-    def _at_work(self, child: Isolated, patience_s: float = PATIENCE_S) -> Iterator[_Work]:
+    def _at_work(self, child: Isolated, wanted: Wanted, patience_s: float = PATIENCE_S
+                 ) -> Iterator[_Work]:
         """While a child works: `give_way` may end it. Then what it answered is no answer."""
         work = self._work = _Work(child, time.monotonic() + patience_s)
+        if not wanted():  # the hand moved on just now
+            self._leave(work)
         try:
             yield work
         finally:
-            self._work = None
+            if self._work is work:
+                self._work = None
 
     def give_way(self) -> None:
         """The hand moved on: what another thread computes for longer than it is worth to wait for
         is ended. It is begun again when it is asked for again."""
         self.stop()
         work = self._work
-        if work is not None and time.monotonic() >= work.until:
+        if work is not None:
+            self._leave(work)
+
+    def _leave(self, work: _Work) -> None:
+        """End what nobody waits for, if it is not done by the time until when it is left alone."""
+        left = work.until - time.monotonic()
+        if left <= 0:
             work.given_up = True
             work.child.close()
+            return
+        timer = threading.Timer(left, lambda: self._leave(work) if self._work is work else None)
+        timer.daemon = True
+        timer.start()
 
     def partly(self, point: Point) -> bool:
         """Whether the beginning of a point's program was counted, and the whole can be."""
         return (not point.whole and "part" in self.cost(point).get("counts", {})
                 and statements_run(self.modules[point.program], self.sizes) <= _LONG)
 
-    def count_whole(self, point: Point) -> dict[str, Any]:
+    def count_whole(self, point: Point, wanted: Wanted = always) -> dict[str, Any]:
         """Count a program of which only the beginning was counted. `stop` ends it."""
         point.whole = True
-        program = self.recording.programs[point.program]
         child = self._long = Isolated(None, self.target, self.sizes, timeout_s=90.0,
                                       trusted=self.trusted)
+        if not wanted():
+            self.stop()
         try:
-            found = self._counted(child, self.modules[point.program], self.hierarchy)
+            found = self._counted(child, self.modules[point.program], self.hierarchy) if (
+                self._long is child) else {}
         finally:
-            stopped, self._long = self._long is None, None
+            stopped = self._long is not child
+            if not stopped:
+                self._long = None
             child.close()
         if "levels" in found:
-            program.cost = {**(program.cost or {}), "counts": found}
+            self._found(point, {"counts": found})
         elif stopped:
             point.whole = False  # another time
         return self.cost(point)
@@ -270,21 +301,24 @@ class Programs:
                 found = accesses(mod, limit=_ACCESSES, sizes=self.sizes, target=self.target).shown(
                     self.hierarchy, _OFFERED)
             else:
-                found = self.watcher.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
+                watcher = self.watcher
+                found = watcher.accesses(mod, self.hierarchy.to_dict(), _ACCESSES, _OFFERED)
+                if self._watcher is not watcher and "message" in found:
+                    return found  # it was ended on purpose: another time
             if short and "trace" in found:
                 found["trace"]["notes"] = [f"These are the first {_ACCESSES:,} accesses of a long "
                                            "run."]
             self._accesses[point.program] = found
         return self._accesses[point.program]
 
-    def measure(self, point: Point) -> dict[str, Any]:
+    def measure(self, point: Point, wanted: Wanted = always) -> dict[str, Any]:
         """Time and check a point's program, in a process of its own. Its cost."""
         if point.error is not None or point.timed:
             return self.cost(point)
         if "time" not in self.cost(point):
             timer = self._timer()
             # measured again from the beginning: nothing else runs beside what is timed
-            with self._at_work(timer.child, 0.0) as work:
+            with self._at_work(timer.child, wanted, 0.0) as work:
                 found = timer.one(point.program)
             if work.given_up:
                 return self.cost(point)
@@ -299,16 +333,23 @@ class Programs:
         return self._measurement
 
     def take_over(self, other: Programs) -> None:
-        """Go on with the processes of another one, which starts new ones if it is used again."""
+        """Go on with the processes of another one that count, compile and measure; it starts new
+        ones if it is used again."""
         self._child, other._child = other._child, self._child
-        self._watcher, other._watcher = other._watcher, self._watcher
         if other._measurement is not None and (child := other._measurement._child) is not None:
             child.refer(self.modules[0])
             self._timer()._child, other._measurement._child = child, None
 
+    def take_watcher(self, other: Programs) -> None:
+        """Go on with the process of another one that looks at accesses."""
+        self._watcher, other._watcher = other._watcher, self._watcher
+
     def close(self) -> None:
-        """End the processes."""
+        """End the processes. What another thread waits for is not found, and begun again when it is
+        asked for again."""
         self.stop()
+        if (work := self._work) is not None:
+            work.given_up = True
         children = [self._child, self._watcher, getattr(self._measurement, "_child", None)]
         self._child = self._watcher = self._measurement = None
         for child in children:
@@ -374,4 +415,4 @@ def said_of(one: Programs, before: Point, other: Programs, after: Point, op: str
     return said
 
 
-__all__ = ["Point", "Programs", "QUICK", "Value", "refused", "said_of"]
+__all__ = ["Point", "Programs", "QUICK", "Value", "Wanted", "always", "refused", "said_of"]

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.module import IRModule
-from .live import Knob, Knobs, key_of
-from .live_programs import Point, Programs, Value, said_of
+from .live_knobs import Knob, Knobs, key_of
+from .live_programs import Point, Programs, Value, Wanted, always, said_of
 from .recording import Recording
 from .session import _title
 from .typed_text import MOST_TEXT, Number, Read, TextReader, as_module, units
@@ -90,8 +90,9 @@ class Typed(Knobs):
         self._options = {"caches": caches, "sizes": sizes, "target": target, "trusted": trusted}
         self._starts: dict[str, _Start] = {}
         self._points: dict[str, TypedPoint] = {}
-        self._used: Programs | None = None
-        self._taking = threading.Lock()
+        #: whose processes were used last, by those that count and those that look at accesses
+        self._used: dict[str, Programs] = {}
+        self._taking, self._reading = threading.Lock(), threading.RLock()
         self.error: dict[str, Any] | None = None
         self.text = ""
         self.at = _NOTHING
@@ -108,12 +109,13 @@ class Typed(Knobs):
         return self.at
 
     def _read(self, text: str, key: str = "") -> tuple[TypedPoint, dict[str, Any] | None]:
-        point = self._points.pop(text, None) or self._new(text, key)
-        self._points[text] = point
-        point.key = key or point.key  # of one with an error the text does not tell all numbers
-        while len(self._points) > _TEXTS:
-            del self._points[next(iter(self._points))]
-        return point, point.error
+        with self._reading:
+            point = self._points.pop(text, None) or self._new(text, key)
+            self._points[text] = point
+            point.key = key or point.key  # of one with an error the text does not tell all numbers
+            while len(self._points) > _TEXTS:
+                del self._points[next(iter(self._points))]
+            return point, point.error
 
     def _new(self, text: str, key: str) -> TypedPoint:
         read = self.reader.read(text)
@@ -176,32 +178,32 @@ class Typed(Knobs):
         home = self._taken(point)
         return home.count(point) if home is not None else {}
 
-    def count_misses(self, point: TypedPoint) -> dict[str, Any]:
+    def count_misses(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
         """See `Programs.count_misses`."""
         home = self._taken(point)
-        return home.count_misses(point) if home is not None else {}
+        return home.count_misses(point, wanted) if home is not None else {}
 
-    def compile(self, point: TypedPoint) -> dict[str, Any]:
+    def compile(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
         """See `Programs.compile`."""
         home = self._taken(point)
-        return home.compile(point) if home is not None else {}
+        return home.compile(point, wanted) if home is not None else {}
 
-    def measure(self, point: TypedPoint) -> dict[str, Any]:
+    def measure(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
         """See `Programs.measure`."""
         home = self._taken(point)
-        return home.measure(point) if home is not None else {}
+        return home.measure(point, wanted) if home is not None else {}
 
     def partly(self, point: TypedPoint) -> bool:
         """See `Programs.partly`."""
         return point.home is not None and point.home.partly(point)
 
-    def count_whole(self, point: TypedPoint) -> dict[str, Any]:
+    def count_whole(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
         """See `Programs.count_whole`."""
-        return point.home.count_whole(point) if point.home is not None else {}
+        return point.home.count_whole(point, wanted) if point.home is not None else {}
 
     def accesses(self, point: TypedPoint) -> dict[str, Any]:
         """See `Programs.accesses`."""
-        home = self._taken(point)
+        home = self._taken(point, "accesses")
         return home.accesses(point) if home is not None else {"message": "There is no program."}
 
     def watched(self, point: TypedPoint) -> dict[str, Any] | None:
@@ -218,14 +220,17 @@ class Typed(Knobs):
         for home in list(self._starts.values()):
             home.give_way()
 
-    def _taken(self, point: TypedPoint) -> Programs | None:
-        """The programs of a point, with the processes of those that were used before."""
+    def _taken(self, point: TypedPoint, lane: str = "rest") -> Programs | None:
+        """The programs of a point, with the processes of those that were used before. Those that
+        look at accesses are taken apart: another thread may be at work with the rest."""
+        home = point.home
         with self._taking:
-            if point.home is not None and point.home is not self._used:
-                if self._used is not None:
-                    point.home.take_over(self._used)
-                self._used = point.home
-        return point.home
+            used = self._used.get(lane)
+            if home is not None and home is not used:
+                if used is not None:
+                    (home.take_over if lane == "rest" else home.take_watcher)(used)
+                self._used[lane] = home
+        return home
 
     def cost(self, point: TypedPoint) -> dict[str, Any]:
         """What was found of a point's program so far: "counts", "inner", "time", ..."""
@@ -241,7 +246,7 @@ class Typed(Knobs):
 
     def close(self) -> None:
         """End the processes."""
-        for home in {*self._starts.values(), self._used} - {None}:
+        for home in {*list(self._starts.values()), *list(self._used.values())}:
             home.close()
 
     # --------------------------------------------------------------------------- to be shown
@@ -259,7 +264,7 @@ class Typed(Knobs):
     @property
     def points(self) -> dict[str, TypedPoint]:
         """The texts that differ from the one shown in their open numbers, by key."""
-        return {p.key: p for p in self._points.values()
+        return {p.key: p for p in list(self._points.values())
                 if p.key.startswith(f'["{self.at.skeleton}"')}
 
     def module(self, point: TypedPoint) -> IRModule:

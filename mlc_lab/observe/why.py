@@ -157,12 +157,23 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _ratio(before: float, after: float) -> str:
-    """How a count changed: "94 % fewer", "3.1 times as many"."""
-    if after < before:
-        share = 100 * (1 - after / before)
-        return f"{min(share, 99.9):.3g} % fewer" if share > 99 else f"{share:.2g} % fewer"
-    return f"{_number(after / before)} times as many" if before else "where there were none"
+def _compared(before: float, after: float, fewer: str, more: str, as_many: str) -> str:
+    """How a count changed, with words for less and more of it: "33 % fewer", "50 % more", "16 times
+    fewer", "16 times as many". A factor is spoken of alike in both directions."""
+    ratio = max(before, after) / min(before, after)
+    if ratio < 1.995:
+        share = 100 * (1 - 1 / ratio if after < before else ratio - 1)
+        return f"{share:.0f} % {fewer if after < before else more}"
+    return f"{_number(ratio)} times {fewer if after < before else as_many}"
+
+
+def _fewer(before: float, after: float, what: str) -> str:
+    """How a count of something changed: "16 times fewer L1 misses"."""
+    if not before:
+        return f"{_number(after)} {what}, none before"
+    if not after:
+        return f"No {what} any more"
+    return f"{_compared(before, after, 'fewer', 'more', 'as many')} {what}"
 
 
 def _size(before: float, after: float) -> float:
@@ -178,11 +189,12 @@ def _misses(a: Facts, b: Facts) -> Iterator[Reason]:
     """The level of the caches at which the change costs or saves the most time."""
     worst: tuple[float, int] | None = None
     told = a.machine.get("bandwidth", {})
+    times = [f.time for f in (a, b) if f.time]
     below = [level["name"] for level in a.counts["levels"][1:]] + ["memory"]
     for k, (old, new) in enumerate(zip(a.counts["levels"], b.counts["levels"])):
         moved = abs(old["bytes_in"] + old["bytes_out"] - new["bytes_in"] - new["bytes_out"])
         cost = moved / told.get(below[k], 100.0 / 3 ** k)
-        if b.time and cost < _SHARE * b.time * 1e9:
+        if times and cost < _SHARE * min(times) * 1e9:
             continue
         if _changed(old["misses"], new["misses"]) and (worst is None or cost > worst[0]):
             worst = cost, k
@@ -190,8 +202,7 @@ def _misses(a: Facts, b: Facts) -> Iterator[Reason]:
         return
     k = worst[1]
     old, new = a.counts["levels"][k], b.counts["levels"][k]
-    text = f"{new['name']} misses {_ratio(old['misses'], new['misses'])}" if new["misses"] else \
-        f"No {new['name']} misses any more"
+    text = _fewer(old["misses"], new["misses"], f"{new['name']} misses")
     name = _most_changed(a, b, lambda buffer: buffer["misses"][k])
     if name is not None:
         text += _reuse(name, new["name"], _uses(a, name, k), _uses(b, name, k))
@@ -202,7 +213,7 @@ def _misses(a: Facts, b: Facts) -> Iterator[Reason]:
 def _most_changed(a: Facts, b: Facts, of: Callable[[Any], int]) -> str | None:
     """The buffer of which a count changed most; None where no buffer is there before and after."""
     old, new = a.counts.get("buffers", {}), b.counts.get("buffers", {})
-    both = [name for name in old if name in new]
+    both = sorted(name for name in old if name in new)
     return max(both, key=lambda name: abs(of(old[name]) - of(new[name])), default=None)
 
 
@@ -242,12 +253,14 @@ def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
     name = _most_changed(a, b, lambda buffer: buffer["bytes"])
     if name is not None:
         x, y = (f.counts["buffers"][name]["bytes"] for f in (a, b))
-        if 0 < y < x:
+        if 0 < y <= x / 2:
             text += f": elements of {name} are used {_number(x / y)} times from a register for " \
                     "each time they are loaded or stored"
-        elif 0 < x < y:
-            text += f": elements of {name} are loaded and stored {_number(y / x)} times as often"
-    yield Reason(f"{text}.", 1 if new < old else -1, _size(old, new))
+        elif 0 < min(x, y) and _changed(x, y):
+            often = _compared(x, y, "less often", "more often", "as often")
+            text += f": elements of {name} are loaded and stored {often}"
+    yield Reason(f"{text}.",
+                     1 if new < old else -1, _size(old, new))
 
 
 def _bytes(count: float) -> str:
@@ -263,7 +276,7 @@ def _work(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.counts.get("flops") or 0, b.counts.get("flops") or 0
     if old and new and _changed(old, new):
         text = "values are computed again" if new > old else "fewer values are computed again"
-        yield Reason(f"It does {_number(new / old)} times the operations: {text}.",
+        yield Reason(f"It does {_fewer(old, new, 'operations')}: {text}.",
                      1 if new < old else -1, _size(old, new))
 
 
@@ -282,6 +295,11 @@ def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
         yield Reason(f"The {registers} vector registers do not suffice: the inner loop stores "
                      f"{b.inner['spills']} values to the stack and loads {b.inner['reloads']} from "
                      "it.", -1, _size(old, new))
+    elif new and _changed(old, new):
+        yield Reason(f"More values of the inner loop fit into the {registers} vector registers: it "
+                     f"stores {b.inner['spills']} to the stack and loads {b.inner['reloads']} from "
+                     f"it, {a.inner['spills']} and {a.inner['reloads']} before.", 1,
+                     _size(old, new))
     elif old > 0 and new == 0:
         yield Reason(f"All values of the inner loop fit into the {registers} vector registers; "
                      f"{old} went to or came from the stack before.", 1, _size(old, new))
@@ -302,7 +320,8 @@ def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
-        effect = "each waits for the one before it" if new < old else \
+        effect = "each addition waits for the one before it" if new == 1 else \
+            "less of the latency of the add is hidden" if new < old else \
             "the latency of the add is hidden" if new >= _HIDES else \
             "more of the latency of the add is hidden"
         sums = "sum" if new == 1 else "sums"
@@ -332,26 +351,36 @@ def _threads(a: Facts, b: Facts) -> Iterator[Reason]:
     if set(a.parallel) == set(b.parallel):
         return
     cores = b.machine.get("cores") or 1
+    old, new = (_busy(f, cores) for f in (a, b))
+    way = (new > old) - (new < old)
+    size = abs(math.log(new / old)) or math.log(2)
     if not b.parallel:
-        yield Reason("It runs on one core now.", -1, math.log(max(cores, 2)))
+        yield Reason("It runs on one core now.", way, size)
         return
     name, count = b.parallel[0]
     if count is None or cores < 2:
-        yield Reason(f"The iterations of {name} run on several cores at once.", 1, math.log(2))
+        yield Reason(f"The iterations of {name} run on several cores at once.", way, size)
     elif count < cores:
         yield Reason(f"Of {cores} cores only {count} have work: {name} has {count} iterations.",
-                     1 if not a.parallel else -1, math.log(2))
+                     way, size)
     else:
-        yield Reason(f"The {count} iterations of {name} are shared by {cores} cores.",
-                     1 if not a.parallel else 0, math.log(cores))
+        yield Reason(f"The {count} iterations of {name} are shared by {cores} cores.", way, size)
+
+
+def _busy(facts: Facts, cores: int) -> int:
+    """How many cores have work; two where that is not known."""
+    if not facts.parallel:
+        return 1
+    count = facts.parallel[0][1]
+    return 2 if count is None else max(1, min(count, max(cores, 2)))
 
 
 def _sharing(a: Facts, b: Facts) -> Iterator[Reason]:
     """Lines of the cache that threads take from each other (`sharing.py`)."""
     old, new = (f.counts.get("sharing") or {"shared": 0, "moves": 0} for f in (a, b))
-    accesses = b.counts["reads"] + b.counts["writes"]
+    accesses = max(f.counts["reads"] + f.counts["writes"] for f in (a, b))
     before, now = old["moves"], new["moves"]
-    if not b.parallel or max(before, now) < _MOVED * accesses or not _changed(before, now):
+    if max(before, now) < _MOVED * accesses or not _changed(before, now):
         return
     size = _size(before, now)
     if not now:
@@ -361,8 +390,8 @@ def _sharing(a: Facts, b: Facts) -> Iterator[Reason]:
         yield Reason(f"Threads use lines that others write to: {_moved(new)}, each time at the "
                      "price of a miss.", -1, size)
     else:
-        ratio = _ratio(before, now).replace("fewer", "less").replace("many", "often")
-        yield Reason(f"Cache lines move between cores {ratio}: {_moved(new)}; before, "
+        often = _compared(before, now, "less often", "more often", "as often")
+        yield Reason(f"Cache lines move between cores {often}: {_moved(new)}; before, "
                      f"{_moved(old)}.", 1 if now < before else -1, size)
 
 
@@ -377,6 +406,8 @@ def _moved(sharing: Mapping[str, Any]) -> str:
 
 _OF_COUNTS = (_misses, _traffic, _work, _sharing)
 _OF_CODE = (_vectors, _spills, _carries, _latency, _effort, _loads)
+#: each says of a change what it says of the change back, the other way round
+RULES = (*_OF_COUNTS, *_OF_CODE, _threads)
 
 
 def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:

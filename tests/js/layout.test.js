@@ -207,6 +207,14 @@ test("a program is one point of the roofline, with all the steps that lead to it
   assert.equal(drawRoofline({ ...recording(), machine: {} }, "memory", 1, 600), "");
 });
 
+test("points above the peak lie within the roofline", () => {
+  const slow = { ...recording(), machine: { peak_gflops: 0.5, bandwidth: { memory: 20 } } };
+  const svg = drawRoofline(slow, "memory", 1, 600);
+  const heights = [...svg.matchAll(/<circle class="halo"[^>]*cy="([^"]*)"/g)].map((m) => +m[1]);
+  assert.equal(heights.length, 3);
+  assert.ok(heights.every((y) => y > 0));
+});
+
 test("the chart of times has a point a step and a line over those that were timed", () => {
   const points = [1e-3, null, 1e-4].map((time, i) => ({
     time,

@@ -12,7 +12,8 @@ test("lines that are not in the program before are marked", () => {
 });
 
 test("a change is told in percent or as a factor", () => {
-  assert.equal(changeOf(200, 10, ["fewer", "more"]), "95.0 % fewer");
+  assert.equal(changeOf(200, 10, ["fewer", "more"]), "20.0× fewer");
+  assert.equal(changeOf(12, 9, ["fewer", "more"]), "25.0 % fewer");
   assert.equal(changeOf(10, 12, ["fewer", "more"]), "20.0 % more");
   assert.equal(changeOf(10, 50, ["fewer", "more"]), "5.00× more");
   assert.equal(changeOf(10, 10, ["fewer", "more"]), "");

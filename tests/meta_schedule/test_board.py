@@ -4,9 +4,12 @@ import json
 import random
 
 import pytest
+from observe.programs import matmul
 
 from mlc_lab.ir.module import IRModule
+from mlc_lab.lower.pipeline import as_module
 from mlc_lab.meta_schedule.board import BoardError, rank_correlation
+from mlc_lab.meta_schedule.board_words import said, words_of
 from mlc_lab.meta_schedule.database import Database, TuningRecord
 from mlc_lab.runtime import register_func
 from mlc_lab.schedule import Schedule, ScheduleError
@@ -46,6 +49,53 @@ def test_searches_and_their_lines(data):
 
 def test_axes_are_the_decisions_that_differ(data):
     assert data["axes"] == ["v4", "v5", "v8"]
+
+
+def test_decisions_say_what_they_are_about(data):
+    assert data["words"] == [{"v4, v5": {"label": "tiles of j", "choices": None},
+                              "v8": {"label": "unroll", "choices": ["0", "16"]}}]
+    assert {t["words"] for t in data["trials"]} == {0}
+    assert data["axis_labels"] == {"v4": "tiles of j, 1 of 2", "v5": "tiles of j, 2 of 2",
+                                   "v8": "unroll"}
+
+
+def test_words_of_traces_with_several_kinds_of_choices():
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
+    B = T.alloc_buffer((16, 16))
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j in T.grid(16, 16):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] * T.float32(2)
+"""))
+    for loop in sch.get_loops("C"):
+        sch.split(loop, sch.sample_perfect_tile(loop, 2, decision=[4, 4]))
+    for _ in range(2):
+        sch.split(sch.get_loops("B")[0], [None, sch.sample_categorical([2, 4], [0.5, 0.5])])
+    place = sch.sample_compute_location("B", decision=0)
+    sch.compute_at("B", place)
+    found = words_of(sch.trace, sch.steps[0].before)
+    labels = [one["label"] for one in found.values()]
+    assert labels[:2] == ["tiles of i", "tiles of j"] and labels[-1] == "place of B"
+    assert [label.split(" (")[0] for label in labels[2:4]] == 2 * ["split"]
+    assert len(set(labels)) == 5  # told apart by their names in the trace
+    assert words_of(sch.trace, as_module(matmul(8))) == {}  # of another program: nothing is said
+    assert said([4, 4], None) == "4 × 4" and said(1, found[list(found)[2]]) == "4"
+
+
+def test_other_schedules_of_the_program_are_lines():
+    board = database().board(baselines={"by hand": 1e-6})
+    assert board.to_dict()["sessions"][0]["baselines"] == {"by hand": 1e-6}
+    found = board.measure_baselines()
+    assert found.keys() == {"as written", "default schedule"} and min(found.values()) > 0
+    for session in board.to_dict()["sessions"]:
+        assert session["baselines"] == {"by hand": 1e-6, **found}
+    assert len(board.to_dict()["trials"]) == 8  # they are no trials
 
 
 def test_rank_correlation_by_round(data):
@@ -96,7 +146,7 @@ def test_measuring_an_edited_decision_adds_a_trial():
     key = board.measure("0.5", {"v4, v5": [2, 16]})
     record = board.record(key)
     assert record.status == "ok" and record.time > 0 and record.strategy == "user"
-    assert record.mutation == "v4, v5 = [2, 16]" and record.parent == 5
+    assert record.mutation == "tiles of j = 2 × 16" and record.parent == 5
     assert len(board.to_dict()["trials"]) == 9
 
 

@@ -1,7 +1,11 @@
 """Why a step is faster or slower: the facts of inner loops, and the sentences made of facts."""
 
+import random
+import re
+
 import pytest
 
+from mlc_lab.observe import why
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.observe.why import Facts, explain, inner_facts, reasons
@@ -112,22 +116,35 @@ def facts(time=None, parallel=(), inner=None, **given):
 
 @pytest.mark.parametrize(("before", "after", "said"), [
     (facts(), facts(misses=(10, 100)),
-     "L1 misses 90 % fewer: each element of B is used 10 times before it leaves L1, once before."),
+     "10 times fewer L1 misses: each element of B is used 10 times before it leaves L1, once "
+     "before."),
     (facts(), facts(misses=(100, 800)),
-     "L2 misses 8 times as many: of what comes into L2 of B, only 12 % is used"),
+     "8 times as many L2 misses: of what comes into L2 of B, only 12 % is used"),
     (facts(misses=(1600, 100)), facts(misses=(0, 100)),
      "No L1 misses any more: B is in L1 whenever it is used."),
     (facts(uses=8000, bytes_read=8000), facts(uses=1000, bytes_read=1000),
      "The program asks memory for 1 kB, 8 kB before: elements of B are used 8 times from a"),
-    (facts(), facts(flops=300), "It does 3 times the operations: values are computed again."),
+    (facts(), facts(flops=300), "It does 3 times as many operations: values are computed again."),
+    (facts(flops=1600), facts(),
+     "It does 16 times fewer operations: fewer values are computed again."),
+    (facts(), facts(flops=150), "It does 50 % more operations: values are computed again."),
+    (facts(misses=(0, 100)), facts(misses=(1600, 100)),
+     "1,600 L1 misses, none before: of what comes into L1 of B, only 6.2 % is used."),
     (facts(), facts(inner={"width": 256}),
      "The inner loop works on vectors of 256 bits, on one element at a time before."),
     (facts(), facts(inner={"spills": 8, "reloads": 9}),
      "The 16 vector registers do not suffice: the inner loop stores 8 values to the stack and "
      "loads 9 from it."),
+    (facts(inner={"spills": 8, "reloads": 9}), facts(inner={"spills": 2, "reloads": 1}),
+     "More values of the inner loop fit into the 16 vector registers: it stores 2 to the stack and "
+     "loads 1 from it, 8 and 9 before."),
     (facts(inner={"spills": 8}), facts(), "All values of the inner loop fit into the 16 vector"),
     (facts(), facts(inner={"sums": 12}),
      "The inner loop adds to 12 independent sums, to 1 before: the latency of the add is hidden."),
+    (facts(inner={"sums": 16}), facts(inner={"sums": 4}),
+     "to 4 independent sums, to 16 before: less of the latency of the add is hidden."),
+    (facts(inner={"sums": 16}), facts(),
+     "to 1 independent sum, to 16 before: each addition waits for the one before it."),
     (facts(), facts(inner={"carried": 2}), "the sums go through memory"),
     (facts(), facts(inner={"instructions": 80}),
      "The inner loop takes 10 instructions for each operation, 1 before."),
@@ -135,6 +152,8 @@ def facts(time=None, parallel=(), inner=None, **given):
     (facts(), facts(parallel=(("i", 64),)), "The 64 iterations of i are shared by 4 cores."),
     (facts(), facts(parallel=(("i", 3),)),
      "Of 4 cores only 3 have work: i has 3 iterations."),
+    (facts(parallel=(("i", 8),), moves=5000), facts(parallel=(("i", 8),), moves=4000),
+     "Cache lines move between cores 20 % less often: 1 line"),
     (facts(parallel=(("i", 3),)), facts(), "It runs on one core now."),
     (facts(parallel=(("i", 8),), moves=0), facts(parallel=(("i", 8),), moves=5000),
      "Threads use lines that others write to: 1 line of S moved between cores 5,000 times, each "
@@ -143,12 +162,45 @@ def facts(time=None, parallel=(), inner=None, **given):
      "No cache line that a thread writes is used by another one any more; before, 1 line of S "
      "moved between cores 5,000 times."),
     (facts(parallel=(("i", 8),), moves=5000), facts(parallel=(("i", 8),), moves=1),
-     "Cache lines move between cores 99.9 % less: 1 line of S moved between cores once; before, 1 "
-     "line of S moved between cores 5,000 times."),
+     "Cache lines move between cores 5,000 times less often: 1 line of S moved between cores once; "
+     "before, 1 line of S moved between cores 5,000 times."),
 ])
 def test_each_rule_says_what_changed(before, after, said):
     told = reasons(before, after)
     assert said in told[0] and len(told) == 1
+
+
+def any_facts(rng):
+    """Facts of a program by chance: some counts are nothing, most differ by small or large
+    factors."""
+    def some():
+        return rng.choice([0, 0, rng.randrange(1, 20), int(100 * 2 ** rng.uniform(-1, 8))])
+
+    inner = {name: some() for name in ("loads", "fma", "sums", "carried", "spills", "reloads")}
+    inner |= {"width": rng.choice([0, 128, 256]), "instructions": rng.randrange(8, 99),
+              "operations": rng.randrange(8, 99)}
+    parallel = rng.choice([(), (("i", rng.choice([2, 3, 4, 64])),), (("n", None),)])
+    return facts(rng.choice([None, 10 ** rng.uniform(-8, -5)]), parallel, inner,
+                 misses=(some(), some()), bytes_read=some(), uses=some(), flops=some(),
+                 moves=some() if parallel else None)
+
+
+def test_a_change_is_spoken_of_alike_in_both_directions():
+    rng, spoken = random.Random(17), set()
+    for _ in range(3000):
+        a, b = any_facts(rng), any_facts(rng)
+        for rule in why.RULES:
+            there, back = list(rule(a, b)), list(rule(b, a))
+            assert len(there) == len(back), (rule.__name__, a, b)
+            for one, other in zip(there, back):
+                spoken.add(rule.__name__)
+                assert one.way == -other.way and one.size == pytest.approx(other.size), (
+                    one, other)
+                factors = [re.search(r"([\d,.]+) times (fewer|less|as|from)", r.text)
+                           for r in (one, other)]
+                assert [f and f[1] for f in factors] == 2 * [factors[0] and factors[0][1]]
+                assert not any(f and float(f[1].replace(",", "")) < 1.9 for f in factors)
+    assert len(spoken) == len(why.RULES)
 
 
 def test_nothing_is_said_of_what_did_not_change():

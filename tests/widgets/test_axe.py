@@ -76,6 +76,12 @@ def typed():
     return mlc_lab.type_live(PROGRAM + SCHEDULE, caches="1K:2, 8K:4")
 
 
+def board():
+    from meta_schedule.boards import database
+
+    return database().board(numpy_s=30e-6, baselines={"as written": 70e-6})
+
+
 def card():
     from mlc_lab import exercises
 
@@ -84,7 +90,7 @@ def card():
     return made
 
 
-VIEWS = [stepper, comparison, access, card, graph, passes, machine, workbench, live, typed]
+VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def url(tmp_path_factory):
     path = tmp_path_factory.mktemp("board") / "board.html"
-    database().board(numpy_s=30e-6, title="product").html(path)
+    database().board(numpy_s=30e-6, title="product", baselines={"as written": 70e-6}).html(path)
     return path.as_uri()
 
 
@@ -35,6 +35,7 @@ def test_progress_shows_trials_best_and_lines(page):
     assert page.locator(".best").count() == 2
     words = " ".join(page.locator(".tick").all_text_contents())
     assert "machine's peak 6.55 µs" in words and "numpy 30.0 µs" in words
+    assert "as written 70.0 µs" in words
 
 
 def test_a_point_opens_its_trace(page):
@@ -42,8 +43,42 @@ def test_a_point_opens_its_trace(page):
     detail = page.locator(".detail").inner_text()
     assert "20.2 µs (20.0 µs to 20.4 µs)" in detail and "evolutionary, tile size" in detail
     assert "decision=[4, 8]" in page.locator(".detail pre").inner_text()
+    rows = page.locator(".detail table").nth(1).locator("tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [["tiles of j", "4 × 8"], ["unroll", "0"]]
     page.get_by_role("button", name="trial 3, 40.4 µs").first.click()
     assert "Trial 3" in page.locator(".detail h3").inner_text()
+
+
+def test_two_trials_are_compared(page):
+    page.get_by_role("button", name="trial 4, 20.2 µs").click()
+    page.get_by_label("Compare with").select_option(label="trial 5, 50.5 µs")
+    assert "2.50 times as fast as trial 5." in page.locator(".detail").inner_text()
+    rows = page.locator(".beside tbody tr").all_inner_texts()
+    assert [row.split("\t") for row in rows] == [["tiles of j", "4 × 8", "2 × 16"],
+                                                 ["unroll", "0", "16"]]  # fmt: skip
+    # the other one stays, where another trial is opened
+    page.get_by_role("button", name="trial 3, 40.4 µs").first.click()
+    assert page.get_by_label("Compare with").locator("option:checked").inner_text() == (
+        "trial 5, 50.5 µs")
+    page.get_by_label("Compare with").select_option("")
+    assert page.locator(".beside").count() == 0
+
+
+def test_an_axis_of_times_that_are_close_has_more_than_one_value(chromium, tmp_path):
+    board = database().board(peak_gflops=False)
+    data = board.to_dict()
+    for trial in data["trials"]:
+        if trial["time"]:
+            trial["time"] = trial["low"] = trial["high"] = 21e-6 + trial["trial"] * 1e-8
+    for session in data["sessions"]:
+        session["peak_s"] = None
+    board.to_dict = lambda traces=True: data
+    board.html(tmp_path / "board.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "board.html").as_uri())
+        page.wait_for_selector(".mark")
+        ticks = page.locator('.tick[text-anchor="end"]').all_text_contents()
+        assert len(set(ticks)) >= 3, ticks
 
 
 def test_a_failure_says_why(page):
@@ -69,6 +104,9 @@ def test_tabs_by_keyboard(page):
 
 def test_the_space_and_a_heat_map(page):
     tab(page, "Space")
+    labels = page.locator("svg .label").all_text_contents()
+    assert labels == ["tiles of j, 1 of 2tiles of j, 1 of 2 (v4)",
+                      "tiles of j, 2 of 2tiles of j, 2 of 2 (v5)", "unrollunroll (v8)"]  # fmt: skip
     assert page.locator(".mark.line").count() == 8
     page.get_by_label("First decision").select_option("v4")
     page.get_by_label("Second decision").select_option("v8")

@@ -188,6 +188,36 @@ def test_of_many_choices_those_nearby_are_computed():
     assert [s[0] for s in nearest(made, [99, *made.first[1:]], 0)][-1] == 99
 
 
+def test_what_is_chosen_is_computed_first_and_then_the_nearest(monkeypatch):
+    made, asked = Choices(tiled(range(1, 9), 4), caches="1K:2"), []
+    for act in ("count", "accesses", "measure"):
+        monkeypatch.setattr(made, act, lambda p, act=act: asked.append((act, p.state[0], p.key)))
+    compute(made, made.first, 60.0)
+    own = made.point(made.first)
+    assert asked[:3] == [("count", 3, own.key), ("accesses", 3, own.key), ("measure", 3, own.key)]
+    of_the_number = [at for act, at, key in asked if act == "count" and key.endswith(
+        own.key.split(",", 1)[1])]
+    far = [abs(at - 3) for at in of_the_number]
+    assert far == sorted(far) and set(of_the_number) == set(range(8))
+    with monkeypatch.context() as patched:  # no time at all: the state itself is in the page
+        patched.setattr("time.monotonic", lambda: 0.0)
+        compute(made, [7, *made.first[1:]], 0.0)
+    assert made.point([7, *made.first[1:]]).key in made.points
+
+
+def test_what_was_not_counted_is_said(chromium, tmp_path):
+    made = Choices(tiled([4, 8, 16]), caches="1K:2")
+    for state in nearest(made, made.first, 0):
+        made.point(state)
+    (tmp_path / "live.html").write_text(write(made, made.first), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+        page.get_by_role("slider", name="tile").press("ArrowRight")
+        assert page.locator(".why").inner_text() == "this page has no counts of both"
+        assert "not in this page" in page.locator(".facts").inner_text()
+        assert page.locator(".asm").inner_text() == "not in this page"
+
+
 def test_the_page_is_small_and_reads_without_scripts(lab):
     text = write(lab, lab.first)
     assert len(text) < 10e6

@@ -59,6 +59,10 @@ choices""",
 from observe.test_typed import PROGRAM, SCHEDULE
 typed = mlc_lab.type_live(PROGRAM + SCHEDULE, caches="1K:2, 8K:4")
 typed""",
+    "card": """\
+from mlc_lab import exercises
+card = exercises.exercise("01.1", seed="ada")
+card""",
     # a search shows its board when it begins, with nothing on it
     "board": """\
 from mlc_lab import meta_schedule as ms
@@ -185,6 +189,8 @@ def test_every_view_is_drawn_and_can_be_used(lab, chromium, path, scheme):
         typed = shown(page, "typed")
         assert "T.vectorized(16)" in typed.locator(".program").inner_text()
         assert 'live("tile", 16)' in typed.locator(".lines").inner_text()
+        card = shown(page, "card")
+        assert "01.1" in card.inner_text()
         board = shown(page, "board")
         assert board.locator(".mark").count() == 3
         board.locator(".mark").first.click()

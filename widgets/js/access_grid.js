@@ -131,8 +131,10 @@ export class BufferGrid {
     if (this.#tooLarge) this.#canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
     this.#canvas.addEventListener("click", (event) => {
       const box = this.#canvas.getBoundingClientRect();
-      const column = Math.floor((event.clientX - box.left) / this.#cell);
-      const row = Math.floor((event.clientY - box.top) / this.#cell);
+      // in a narrow page the picture is drawn smaller than it is
+      const cell = (this.#cell * box.width) / (this.#grid.columns * this.#cell + 1);
+      const column = Math.floor((event.clientX - box.left) / cell);
+      const row = Math.floor((event.clientY - box.top) / cell);
       const element = this.#elementAt(row, column);
       if (element >= 0) onPick(element);
     });
@@ -189,7 +191,6 @@ export class BufferGrid {
       canvas.height = Math.round(tall * scale);
     }
     this.#canvas.style.width = `${w}px`;
-    this.#canvas.style.height = `${tall}px`;
     this.#painted.fill(UNPAINTED);
   }
 

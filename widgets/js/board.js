@@ -107,8 +107,14 @@ class BoardView {
   heat = later();
   /** @type {string} */
   selected = later();
-  /** @type {Map<string, [HTMLInputElement, number | number[]]>} */
+  /** @type {Map<string, [HTMLInputElement | HTMLSelectElement, number | number[]]>} */
   inputs = later();
+  /** @type {ReturnType<typeof setInterval> | undefined} */
+  clock = undefined;
+  /** The trial that others are compared with. */
+  beside = "";
+  /** @type {HTMLSpanElement} */
+  elapsed = later();
   /** @type {HTMLElement} */
   message = later();
 
@@ -124,7 +130,10 @@ class BoardView {
       board: () => this.load(),
       selected: () => this.select(this.model.get("selected"), false),
       reply: () => this.answer(),
-      running: () => this.status(),
+      running: () => {
+        this.status();
+        this.draw();
+      },
     };
     for (const [name, handler] of Object.entries(this.handlers))
       model.on(`change:${name}`, handler);
@@ -132,6 +141,7 @@ class BoardView {
   }
 
   close() {
+    clearInterval(this.clock);
     for (const [name, handler] of Object.entries(this.handlers))
       this.model.off(`change:${name}`, handler);
     this.unfollow();
@@ -141,6 +151,7 @@ class BoardView {
   build(root) {
     this.title = h("b", {});
     this.facts = h("span", { class: "dim", role: "status" });
+    this.elapsed = h("span", { class: "dim", "aria-hidden": "true" });
     this.stop = h(
       "button",
       { type: "button", class: "stop", onclick: () => this.interrupt() },
@@ -172,7 +183,7 @@ class BoardView {
     this.view = h(
       "div",
       { class: "mlc mlc-board" },
-      h("div", { class: "bar" }, this.title, this.facts, this.stop),
+      h("div", { class: "bar" }, this.title, this.facts, this.elapsed, this.stop),
       this.legend,
       this.tabs,
       this.choices,
@@ -221,10 +232,19 @@ class BoardView {
       failed ? `${failed} failed` : "",
       Number.isFinite(best) ? `best ${duration(best)}` : "",
       this.ofPeak(best),
-      running ? "searching" : "",
+      running ? (trials.length ? "searching" : "the first trials are built and measured") : "",
     ]
       .filter(Boolean)
       .join(", ");
+    // Before the first trial, and between two rounds, nothing else moves.
+    clearInterval(this.clock);
+    const since = Date.now();
+    const tell = () => {
+      const seconds = Math.round((Date.now() - since) / 1000);
+      this.elapsed.textContent = running && seconds > 1 ? `for ${seconds} s` : "";
+    };
+    tell();
+    if (running) this.clock = setInterval(tell, 1000);
     this.stop.hidden = !(running && this.model.get("kernel"));
   }
 
@@ -243,6 +263,45 @@ class BoardView {
   look(trial) {
     const index = this.order.get(trial.session) || 0;
     return [COLOURS[index % COLOURS.length], SHAPES[index % SHAPES.length]];
+  }
+
+  /**
+   * A decision in words: what it is about, and what was decided.
+   * @param {Data.Trial} trial
+   * @param {string} name
+   */
+  decision(trial, name) {
+    const words = this.board.words?.[trial.words ?? 0]?.[name];
+    const value = trial.decisions[name];
+    const chosen = words?.choices && !Array.isArray(value) ? words.choices[value] : undefined;
+    const text = chosen ?? (Array.isArray(value) ? value.join(" × ") : String(value));
+    return { label: words?.label ?? name, text, choices: words?.choices ?? null };
+  }
+
+  /**
+   * What a trial has that its parent has not, with what the decision is about.
+   * @param {Data.Trial} trial
+   */
+  mutation(trial) {
+    const words = this.board.words?.[trial.words ?? 0];
+    return trial.mutation.replace(/v\d+(?:, v\d+)*/g, (name) =>
+      words?.[name] ? `${name} (${words[name].label})` : name,
+    );
+  }
+
+  /** @param {string} axis what a decision on an axis is about */
+  axisLabel(axis) {
+    return this.board.axis_labels?.[axis] ?? axis;
+  }
+
+  /**
+   * A value on an axis: of a choice, what is chosen.
+   * @param {string} axis
+   * @param {number} value
+   */
+  axisText(axis, value) {
+    const choices = this.board.words?.find((words) => words[axis])?.[axis].choices;
+    return choices?.[value] ?? String(value);
   }
 
   drawLegend() {
@@ -304,7 +363,9 @@ class BoardView {
     const name = sure(CHARTS.find(([id]) => id === this.chart))[1];
     this.plot.setAttribute("aria-label", name);
     if (!trials.length) {
-      this.plot.replaceChildren(h("p", { class: "dim" }, "No trials yet."));
+      const hidden = this.board.trials.length > 0;
+      const none = hidden ? "All searches are hidden." : "No trials yet.";
+      this.plot.replaceChildren(h("p", { class: "dim" }, none));
       return;
     }
     this.plot.replaceChildren(...[DRAWINGS[this.chart](this, trials)].flat());
@@ -447,18 +508,32 @@ class BoardView {
     const sessions = this.board.sessions.filter((session) => !this.hidden.has(session.key));
     /** @type {[string, number][]} */
     const lines = [];
-    for (const [name, times] of /** @type {[string, (number | null)[]][]} */ ([
+    const baselines = new Set(sessions.flatMap((s) => Object.keys(s.baselines ?? {})));
+    for (const [name, times] of /** @type {[string, (number | null | undefined)[]][]} */ ([
       ["machine's peak", sessions.map((session) => session.peak_s)],
       ["numpy", sessions.map((session) => session.numpy_s)],
+      ...[...baselines].map((name) => [name, sessions.map((s) => s.baselines?.[name])]),
     ])) {
       const values = new Set(times.filter(Boolean));
       for (const value of values) if (value) lines.push([name, value]);
     }
+    lines.sort((a, b) => a[1] - b[1]); // those that lie close have their names at other ends
     if (!trials.some((t) => t.time !== null) && !lines.length) lines.push(["", 1e-3]);
     const y = this.timeScale(
       trials,
       lines.map(([, value]) => value),
     );
+    if (this.model.get("live") && !this.model.get("running") && !baselines.size) {
+      const button = h("button", { type: "button" }, "Measure it as written, and by default");
+      button.title =
+        "the program as it is written, and its default schedule: lines to compare with";
+      button.addEventListener("click", () => {
+        button.disabled = true;
+        button.textContent = "Measuring…";
+        this.model.send({ do: "baselines" });
+      });
+      this.choices.replaceChildren(button);
+    }
     const count = Math.max(...trials.map((t) => t.index)) + 1;
     const x = scaleOf(0, Math.max(count - 1, 1), SIZE.left + 8, SIZE.width - SIZE.right - 8, {
       whole: true,
@@ -469,7 +544,7 @@ class BoardView {
       // names at alternate ends, so that they stay apart
       const at = y.at(value);
       const end = index % 2 === 0;
-      const beside = name === "numpy" ? -4 : 12; // trials lie above the peak's line
+      const beside = name === "machine's peak" ? 12 : -4; // trials lie above the peak's line
       chart.append(
         svg("line", {
           class: "reference",
@@ -609,7 +684,11 @@ class BoardView {
         "select",
         { "aria-label": label, [OWN_KEYS]: "true", onchange },
         ["", ...axes].map((axis) =>
-          h("option", { value: axis, selected: axis === value }, axis || "all decisions"),
+          h(
+            "option",
+            { value: axis, selected: axis === value },
+            axis ? this.axisLabel(axis) : "all decisions",
+          ),
         ),
       );
     this.heat = (this.heat || ["", ""]).map((axis) => (axes.includes(axis) ? axis : ""));
@@ -725,19 +804,41 @@ class BoardView {
     axes.forEach((axis, i) => {
       chart.append(
         svg("line", { class: "axis", x1: xs[i], x2: xs[i], y1: top + 24, y2: floor + 4 }),
-        svg("text", { class: "label", x: xs[i], y: top + 4, "text-anchor": "middle" }, axis),
+        this.axisTitle(axis, xs[i], top + 4, i === 0, i === axes.length - 1),
       );
       for (const [value, y] of scales[i]) {
         chart.append(
           svg(
             "text",
             { class: "tick halo", x: xs[i] - 5, y: y + 4, "text-anchor": "end" },
-            String(value),
+            this.axisText(axis, value),
           ),
         );
       }
     });
     return [chart, this.ramp(low, high)];
+  }
+
+  /**
+   * The title of an axis among others: at the ends it goes inward, and the whole is in its title.
+   * @param {string} axis
+   * @param {number} x
+   * @param {number} y
+   * @param {boolean} first
+   * @param {boolean} last
+   */
+  axisTitle(axis, x, y, first, last) {
+    const label = this.axisLabel(axis);
+    const short = label.length > 18 ? `${label.slice(0, 17)}…` : label;
+    return svg(
+      "text",
+      {
+        ...{ class: "label", x: first ? 4 : last ? SIZE.width - 4 : x, y },
+        "text-anchor": first ? "start" : last ? "end" : "middle",
+      },
+      short,
+      svg("title", {}, `${label} (${axis})`),
+    );
   }
 
   /**
@@ -791,7 +892,7 @@ class BoardView {
     const chart = svg("svg", {
       viewBox: `0 0 ${width} ${height}`,
       role: "group",
-      "aria-label": `Best time for each ${a} and ${b}`,
+      "aria-label": `Best time for each ${this.axisLabel(a)} and ${this.axisLabel(b)}`,
     });
     across.forEach((value, i) =>
       chart.append(
@@ -803,7 +904,7 @@ class BoardView {
             y: height - bottom + 16,
             "text-anchor": "middle",
           },
-          String(value),
+          this.axisText(a, value),
         ),
       ),
     );
@@ -817,7 +918,7 @@ class BoardView {
             y: height - bottom - (i + 0.5) * tall + 4,
             "text-anchor": "end",
           },
-          String(value),
+          this.axisText(b, value),
         ),
       ),
     );
@@ -825,7 +926,7 @@ class BoardView {
       svg(
         "text",
         { class: "label", x: (left + width - right) / 2, y: height - 8, "text-anchor": "middle" },
-        a,
+        this.axisLabel(a),
       ),
       svg(
         "text",
@@ -834,7 +935,7 @@ class BoardView {
           transform: `translate(16,${(top + height - bottom) / 2}) rotate(-90)`,
           "text-anchor": "middle",
         },
-        b,
+        this.axisLabel(b),
       ),
     );
     across.forEach((va, i) =>
@@ -954,8 +1055,9 @@ class BoardView {
         h(
           "td",
           { class: "wide" },
-          Object.entries(trial.decisions)
-            .map(([name, value]) => `${name} = ${JSON.stringify(value)}`)
+          Object.keys(trial.decisions)
+            .map((name) => this.decision(trial, name))
+            .map(({ label, text }) => `${label} = ${text}`)
             .join("; "),
         ),
       );
@@ -1028,7 +1130,7 @@ class BoardView {
           ? `${trial.status}: ${trial.reason}`
           : `${duration(trial.time)} (${duration(trial.low)} to ${duration(trial.high)})`,
       ],
-      ["from", `${trial.strategy}${trial.mutation ? `, ${trial.mutation}` : ""}`],
+      ["from", `${trial.strategy}${trial.mutation ? `, ${this.mutation(trial)}` : ""}`],
       ["round", String(trial.round)],
     ];
     if (trial.predicted !== null) rows.push(["predicted", digits(trial.predicted)]);
@@ -1047,11 +1149,18 @@ class BoardView {
     const live = this.model.get("live");
     this.inputs = new Map();
     const decisions = Object.entries(trial.decisions).map(([name, value]) => {
-      const text = Array.isArray(value) ? value.join(", ") : String(value);
-      if (!live) return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text));
-      const input = h("input", { type: "text", value: text, "aria-label": `Decision ${name}` });
+      const { label, text, choices } = this.decision(trial, name);
+      const head = h("th", { scope: "row", title: name }, label);
+      if (!live) return h("tr", {}, head, h("td", {}, text));
+      const said = { "aria-label": `Decision ${label}`, [OWN_KEYS]: "true" };
+      const options = choices?.map((choice, n) =>
+        h("option", { value: String(n), selected: n === value }, choice),
+      );
+      const input = options
+        ? h("select", said, options)
+        : h("input", { type: "text", value: text, ...said });
       this.inputs.set(name, [input, value]);
-      return h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, input));
+      return h("tr", {}, head, h("td", {}, input));
     });
     this.message = h("p", { class: "message", role: "status" });
     /** @type {HTMLElement[]} */
@@ -1066,6 +1175,7 @@ class BoardView {
       ),
     ];
     if (decisions.length) children.push(h("h4", {}, "Decisions"), h("table", {}, decisions));
+    children.push(...this.compared(trial));
     if (live) {
       children.push(
         h(
@@ -1120,12 +1230,94 @@ class BoardView {
     this.detail.replaceChildren(...children);
   }
 
+  /**
+   * Another trial beside this one: what differs, and by how much.
+   * @param {Data.Trial} trial
+   * @returns {HTMLElement[]}
+   */
+  compared(trial) {
+    const others = this.board.trials.filter((t) => t.key !== trial.key && t.time !== null);
+    if (!others.length) return [];
+    others.sort((p, q) => sure(p.time) - sure(q.time));
+    const list = h(
+      "select",
+      { "aria-label": "Compare with", [OWN_KEYS]: "true" },
+      [h("option", { value: "" }, "no other trial")].concat(
+        others.slice(0, 500).map((t) => h("option", { value: t.key }, this.words(t))),
+      ),
+    );
+    const place = h("div", { role: "status" });
+    const show = () => {
+      this.beside = list.value;
+      const other = this.byKey.get(list.value);
+      place.replaceChildren(...(other ? this.differences(trial, other) : []));
+    };
+    if (this.beside !== trial.key && this.byKey.has(this.beside)) list.value = this.beside;
+    list.addEventListener("change", show);
+    show();
+    return [h("h4", {}, "Compared with ", list), place];
+  }
+
+  /**
+   * @param {Data.Trial} one
+   * @param {Data.Trial} other
+   */
+  differences(one, other) {
+    const names = [...new Set([...Object.keys(one.decisions), ...Object.keys(other.decisions)])];
+    /** @param {Data.Trial} trial */
+    const all = (trial) =>
+      new Map(
+        names
+          .filter((name) => name in trial.decisions)
+          .map((name) => this.decision(trial, name))
+          .map(({ label, text }) => [label, text]),
+      );
+    const [left, right] = [all(one), all(other)];
+    const rows = [...new Set([...left.keys(), ...right.keys()])]
+      .filter((label) => left.get(label) !== right.get(label))
+      .map((label) =>
+        h(
+          "tr",
+          {},
+          h("th", { scope: "row" }, label),
+          h("td", {}, left.get(label) ?? "–"),
+          h("td", {}, right.get(label) ?? "–"),
+        ),
+      );
+    const heads = ["", `trial ${one.index}`, `trial ${other.index}`].map((text) =>
+      h("th", { scope: "col" }, text),
+    );
+    const [a, b] = [one.time, sure(other.time)];
+    let said = "It has no time to compare.";
+    if (a !== null) {
+      const ratio = Math.max(a, b) / Math.min(a, b);
+      const word = a < b ? "fast" : "slow";
+      said =
+        ratio < 1.01
+          ? "Both take the same time."
+          : `${digits(ratio)} times as ${word} as trial ${other.index}.`;
+    }
+    /** @type {HTMLElement[]} */
+    const parts = [h("p", {}, said)];
+    if (rows.length)
+      parts.push(
+        h("table", { class: "beside" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
+      );
+    else parts.push(h("p", { class: "dim" }, "Their decisions are the same."));
+    if (this.model.get("live")) {
+      const open = () =>
+        this.ask({ do: "compare", key: one.key, other: other.key }, "Opening both below…");
+      parts.push(h("button", { type: "button", onclick: open }, "Open both, side by side"));
+    }
+    return parts;
+  }
+
   measure() {
     /** @type {Record<string, number | number[]>} */
     const decisions = {};
     for (const [name, [input, old]] of this.inputs) {
       const values = input.value
-        .split(/[\s,]+/)
+        .split(/[\s,×x*]+/)
         .filter(Boolean)
         .map(Number);
       if (!values.length || values.some((v) => !Number.isInteger(v))) {

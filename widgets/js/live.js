@@ -326,7 +326,8 @@ export class Live {
       { class: "knob switch", title: knob.text },
       h("label", {}, input, h("span", {}, knob.name)),
     );
-    return { element, draw: () => (input.checked = Boolean(this.state[at])) };
+    const draw = () => (input.checked = Boolean(this.state[at]) && this.inForce(knob, this.state));
+    return { element, draw };
   }
 
   /**
@@ -440,12 +441,32 @@ export class Live {
   }
 
   /**
-   * The key that the point of a state has: knobs that its form does not have are as at first.
+   * The switches that a knob needs and that are off: it has no effect until they are on.
+   * @param {Data.Knob} knob
+   * @param {Data.KnobValue[]} state
+   */
+  missing(knob, state) {
+    return (knob.needs ?? [])
+      .filter(([form, at]) => (form < 0 || form === state[0]) && !state[at])
+      .map(([, at]) => this.knobs[at]);
+  }
+
+  /**
+   * Whether a knob has an effect in a state.
+   * @param {Data.Knob} knob
+   * @param {Data.KnobValue[]} state
+   */
+  inForce(knob, state) {
+    return this.applies(knob, state) && !this.missing(knob, state).length;
+  }
+
+  /**
+   * The key that the point of a state has: knobs that have no effect are as at first.
    * @param {Data.KnobValue[]} state
    */
   keyOf(state) {
     const plain = state.map((v, n) =>
-      this.applies(this.knobs[n], state) ? v : this.knobs[n].start,
+      this.inForce(this.knobs[n], state) ? v : this.knobs[n].start,
     );
     return JSON.stringify(plain);
   }
@@ -463,7 +484,9 @@ export class Live {
     if (same(state, this.state)) return;
     this.state = structuredClone(state);
     this.drawControls();
-    for (const pane of [this.program, this.nest.element]) pane.classList.add("stale"); // until the program of this state is here
+    // until the program of this state is here, if it is another one
+    if (this.keyOf(state) !== this.point?.key)
+      for (const pane of [this.program, this.nest.element]) pane.classList.add("stale");
     this.model.set("state", structuredClone(state));
     this.model.save_changes();
     if (!this.model.get("all")) return;
@@ -519,8 +542,25 @@ export class Live {
       control.draw();
       control.element.classList.toggle("moved", at === this.moved);
       control.element.hidden = !this.applies(this.knobs[at], this.state);
+      this.#drawNeeds(control.element, this.missing(this.knobs[at], this.state));
     });
     this.prose?.follow(this.state);
+  }
+
+  /**
+   * A knob that has no effect says which switch it needs.
+   * @param {HTMLElement} element
+   * @param {Data.Knob[]} missing
+   */
+  #drawNeeds(element, missing) {
+    element.classList.toggle("idle", missing.length > 0);
+    for (const input of element.querySelectorAll("input, button.chip"))
+      /** @type {HTMLInputElement} */ (input).disabled = missing.length > 0;
+    const note = element.querySelector(".needs") ?? h("div", { class: "of needs" });
+    // The nearest one: what that one needs, it says itself.
+    note.textContent = missing.length ? `needs ${missing[missing.length - 1].name}` : "";
+    if (missing.length) element.append(note);
+    else note.remove();
   }
 
   /** Show the point that belongs to the state, or say that it is not here. */
@@ -634,7 +674,7 @@ export class Live {
     }
     if (cost.equal === false) found.push({ name: "Result", value: "differs", kind: "bad" });
     this.#facts.replaceChildren(
-      ...(found.length ? found : [{ name: "Counts", value: "not counted yet", kind: "none" }]).map(
+      ...(found.length ? found : [{ name: "Counts", value: this.#lacking(), kind: "none" }]).map(
         (fact) =>
           h(
             "div",
@@ -644,6 +684,11 @@ export class Live {
           ),
       ),
     );
+  }
+
+  /** What is said in the place of what is not known. */
+  #lacking() {
+    return this.model.get("all") ? "not in this page" : "not counted yet";
   }
 
   /** Whether Python is at what is not known of the program yet. */
@@ -659,9 +704,13 @@ export class Live {
     let said = [];
     if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
     else if (told && told.to === this.point?.key) said = told.said;
+    /** @param {Data.LivePoint | null} point whether it was counted */
+    const known = (point) => point?.cost.counts || point?.cost.inner;
     const none = this.before
       ? all
-        ? "the counts say nothing of this change"
+        ? known(this.before) && known(this.point)
+          ? "the counts say nothing of this change"
+          : "this page has no counts of both"
         : "counted in a moment, where the counts say something"
       : "change something, and read here what it did";
     this.#why.replaceChildren(
@@ -673,7 +722,11 @@ export class Live {
 
   #drawAssembly() {
     const { inner } = this.point.cost;
-    this.innerLoop.draw(inner, this.#waits() ? "compiling…" : "", this.#waits() && !inner);
+    this.innerLoop.draw(
+      inner,
+      this.#waits() ? "compiling…" : this.#lacking(),
+      this.#waits() && !inner,
+    );
   }
 
   /** The accesses of the program, if the reader looks at them: the view goes on where it was. */
@@ -788,7 +841,7 @@ export class Live {
   /** What the state is called in the roofline. */
   label() {
     const label = this.knobs
-      .filter((knob) => this.applies(knob, this.state))
+      .filter((knob) => this.inForce(knob, this.state))
       .map((knob) => {
         const value = knob.labels[Number(this.state[this.knobs.indexOf(knob)])];
         if (knob.kind === "form") return value;
@@ -806,7 +859,7 @@ export class Live {
   nameOf({ state }) {
     const other = this.knobs.flatMap((knob, n) => {
       const [one, now] = [state[n], this.point.state[n]];
-      if (same(one, now) || !this.applies(knob, state)) return [];
+      if (same(one, now) || !this.inForce(knob, state)) return [];
       if (knob.kind === "order") return ["other order"];
       const label = knob.labels[Number(one)];
       return [knob.kind === "form" ? label : `${knob.name} ${label}`];

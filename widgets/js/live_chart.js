@@ -106,7 +106,7 @@ export function drawChoices(choices, what, current, width, name, others = []) {
 }
 
 /**
- * How a value changed: "94 % fewer", "3.1× more"; "" where it did not, or one is not known.
+ * How a value changed: "33 % fewer", "3.1× more"; "" where it did not, or one is not known.
  * @param {number | undefined} before
  * @param {number | undefined} after
  * @param {[string, string]} words for less and for more
@@ -115,7 +115,9 @@ export function changeOf(before, after, [less, more]) {
   if (!before || !after) return "";
   const ratio = after / before;
   if (Math.abs(ratio - 1) < 0.005) return "";
-  if (ratio > 2) return `${digits(ratio)}× ${more}`;
+  // A factor is spoken of alike in both directions, as in mlc_lab/observe/why.py.
+  if (ratio >= 1.995) return `${digits(ratio)}× ${more}`;
+  if (1 / ratio >= 1.995) return `${digits(1 / ratio)}× ${less}`;
   const part = Math.abs(ratio - 1) * 100;
   return `${digits(part)} % ${ratio < 1 ? less : more}`;
 }

@@ -73,7 +73,8 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const speeds = Object.values(bandwidth);
   const xs = points.map((p) => p.intensity);
   const [x0, x1] = [Math.min(...xs, 0.1) / 2, Math.max(...xs, peak / Math.min(...speeds)) * 3];
-  const [y0, y1] = [Math.min(...points.map((p) => p.gflops)) / 3, peak * 2];
+  const ys = points.map((p) => p.gflops); // a peak measured on a busy machine may be below them
+  const [y0, y1] = [Math.min(...ys) / 3, Math.max(peak, ...ys) * 2];
   const span = width - EDGES.left - EDGES.right;
   const tall = ROOF_TALL - EDGES.top - EDGES.bottom;
   const bottom = ROOF_TALL - EDGES.bottom;

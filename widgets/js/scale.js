@@ -62,7 +62,10 @@ export function scaleOf(low, high, from, to, { log = false, text = digits, whole
         if (value >= low * 0.999 && value <= high * 1.001) ticks.push([value, text(value)]);
       }
     }
-  } else {
+  }
+  if (!log || ticks.length < 2) {
+    // of a narrow range one value would say nothing of how far it is to the others
+    ticks.length = 0;
     const raw = (high - low) / 6;
     const unit = 10 ** Math.floor(Math.log10(raw));
     let step = [1, 2, 5, 10].map((n) => n * unit).find((n) => n >= raw) ?? 10 * unit;

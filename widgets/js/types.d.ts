@@ -263,6 +263,8 @@ declare namespace Data {
     where?: string;
     /** The forms of the program (values of the first knob) that have it; empty: all. */
     forms?: number[];
+    /** The switches without which it has no effect: [form, or -1 for any one; number of the knob]. */
+    needs?: [number, number][];
   }
 
   /** A box of a loop nest: how deep it lies, its kind, its text, what kind of loop it is. */
@@ -558,6 +560,8 @@ declare namespace Data {
     flop: number;
     peak_s: number | null;
     numpy_s: number | null;
+    /** Seconds of other schedules, by name. */
+    baselines?: Record<string, number>;
   }
 
   interface Trial {
@@ -580,7 +584,15 @@ declare namespace Data {
     error: number | null;
     at: Record<string, number>;
     decisions: Record<string, number | number[]>;
+    /** Which of the board's words are about these decisions. */
+    words?: number;
     trace: number[];
+  }
+
+  /** What a decision is about; of which choices it is the number of one. */
+  interface Words {
+    label: string;
+    choices: string[] | null;
   }
 
   interface Board {
@@ -588,6 +600,8 @@ declare namespace Data {
     sessions: Session[];
     trials: Trial[];
     axes: string[];
+    axis_labels?: Record<string, string>;
+    words?: Record<string, Words>[];
     rounds: { session: string; round: number; trials: number; correlation: number | null }[];
     lines: string[];
   }

@@ -1,0 +1,131 @@
+"""The page of choices as an object: what its threads compute while the hand moves on, errors in the
+middle, and a view that is closed while it works."""
+
+import threading
+import time
+
+import pytest
+from observe.test_live import tiled
+
+import mlc_lab_widgets.live as live_view
+from mlc_lab.observe.counts import count_accesses
+from mlc_lab.observe.live import Choices
+
+CACHES = "1K:2, 8K:4"
+
+
+@pytest.fixture
+def view(monkeypatch):
+    monkeypatch.setattr(live_view.Live, "still_s", 0.0)
+    monkeypatch.setattr(live_view.Live, "ahead_s", 1e9)  # nothing that nobody asked for
+    made = []
+
+    def make(**instead):
+        source = Choices(tiled([4, 8, 16]), caches=CACHES)
+        for name, does in instead.items():
+            setattr(source, name, does)
+        made.append(live_view.Live(source))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+def at_rest(view, seconds=60):
+    """Until the threads have nothing to do, with what only waits to be asked for left out."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        at = view._at
+        known = at.counted and at.compiled and (at.timed or at.error)
+        if known and view.point["key"] == at.key and "counts" in view.point["cost"]:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_after_many_quick_changes_the_last_one_is_shown_with_its_counts(view):
+    one = view()
+    for n in range(30):
+        one.set("tile", [4, 8, 16][n % 3])
+        time.sleep(0.01 * (n % 4))
+    one.set("vectorize", False)
+    assert at_rest(one)
+    expected = count_accesses(one.source.module(one._at), CACHES).to_dict()
+    assert one.point["cost"]["counts"] == expected and one.point["cost"]["time"] > 0
+    assert one.point["state"] == one.state and one.source._work is None
+
+
+def test_what_is_asked_for_while_a_thread_ends_is_computed(view):
+    """The thread has looked, found nothing, and is about to end when the hand moves."""
+    one = view()
+    one.ahead_s = 0.0
+    assert one.wait(60)
+    ended, go_on = threading.Event(), threading.Event()
+    look = one._lanes["rest"].following
+
+    def slow():
+        todo = look()
+        if todo is None and not go_on.is_set():
+            ended.set()
+            go_on.wait(10)
+        return todo
+
+    one._lanes["rest"].following = slow
+    one.set("tile", 16)
+    assert ended.wait(60)
+    one.set("vectorize", False)
+    go_on.set()
+    assert at_rest(one)
+
+
+def test_an_error_in_the_middle_is_said_and_the_rest_goes_on(view):
+    def fails(point, wanted=None):
+        raise RuntimeError("no such instruction")
+
+    one = view(compile=fails, accesses=fails)
+    one.ahead_s = 0.0
+    one.follow = True
+    assert one.wait(60)  # nothing is waited for that does not come
+    assert "no such instruction" in one.busy
+    assert one.cost()["time"] > 0 and "levels" in one.cost()["counts"]
+    one.set("tile", 16)
+    assert one.wait(60) and one.cost()["time"] > 0
+
+
+def test_processes_are_not_ended_while_one_thread_still_works(view, monkeypatch):
+    monkeypatch.setattr(live_view, "IDLE_S", 0.05)
+    closed, begun, go_on = [], threading.Event(), threading.Event()
+
+    def slow(point, wanted=None):
+        begun.set()
+        go_on.wait(10)
+        point.counted = True
+        return {}
+
+    one = view(count_misses=slow)
+    close = one.source.close
+    one.source.close = lambda: (closed.append(time.monotonic()), close())
+    assert begun.wait(10)
+    one.follow = True  # the other thread begins and ends meanwhile
+    time.sleep(0.5)
+    assert not closed
+    one.ahead_s = 0.0
+    go_on.set()
+    assert one.wait(60)
+    time.sleep(0.3)
+    assert closed
+
+
+def test_a_view_that_is_closed_while_it_works_leaves_no_process(view):
+    one = view()
+    one.follow = True
+    end = time.monotonic() + 30
+    while one.source._child is None or one.source._child.worker is None:
+        assert time.monotonic() < end
+        time.sleep(0.005)
+    one.close()
+    assert one.wait(10)
+    assert one.source._child is one.source._watcher is one.source._measurement is None
+    one.set("tile", 16)  # moves nothing
+    assert one.wait(1) and not any(lane.running for lane in one._lanes.values())
