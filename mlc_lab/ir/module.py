@@ -60,6 +60,8 @@ class BaseFunc(Node):
         changes = key if isinstance(key, Mapping) else {key: value}
         return self.replace(attrs={**(self.attrs or {}), **normalize_attrs(changes)})
 
+    with_attrs = with_attr  # TVM's name where there are several
+
     def without_attr(self, key: str) -> Self:
         """A copy without attribute `key`."""
         return self.replace(attrs={k: v for k, v in (self.attrs or {}).items() if k != key})
@@ -183,6 +185,12 @@ class IRModule:
         """A copy with a module attribute set."""
         new = self.copy()
         new.attrs[key] = value
+        return new
+
+    def with_attrs(self, attrs: Mapping[str, Any]) -> "IRModule":
+        """A copy with several module attributes set."""
+        new = self.copy()
+        new.attrs.update(attrs)
         return new
 
     def without_attr(self, key: str) -> "IRModule":

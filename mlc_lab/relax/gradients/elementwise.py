@@ -149,18 +149,20 @@ def power(var: Any, call: Any, grad: Any, bb: Any) -> list:
             fitted(bb, R.multiply(R.multiply(grad, var), R.log(x)), y)]
 
 
-def _of_larger(of_first: Callable[[Expr, Expr], Expr]) -> Callable[..., list]:
+def _of_larger(wins: Callable[[Expr, Expr], Expr]) -> Callable[..., list]:
+    """The gradient for the operand that wins; half of it for each of two that are equal."""
     def gradient(var: Any, call: Any, grad: Any, bb: Any) -> list:
         x, y = call.args
-        zero, first = number(0, grad), of_first(x, y)
-        return [fitted(bb, R.where(first, grad, zero), x),
-                fitted(bb, R.where(first, zero, grad), y)]
+        half, zero = R.multiply(number(0.5, grad), grad), number(0, grad)
+        equal = R.equal(x, y)
+        return [fitted(bb, R.where(equal, half, R.where(wins(a, b), grad, zero)), a)
+                for a, b in ((x, y), (y, x))]
 
     return gradient
 
 
-rule("relax.maximum")(_of_larger(lambda x, y: R.greater_equal(x, y)))
-rule("relax.minimum")(_of_larger(lambda x, y: R.less(x, y)))
+rule("relax.maximum")(_of_larger(lambda a, b: R.greater(a, b)))
+rule("relax.minimum")(_of_larger(lambda a, b: R.less(a, b)))
 
 
 @rule("relax.where")

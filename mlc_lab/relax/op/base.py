@@ -126,7 +126,11 @@ def call_tir_inplace(gvar: GlobalVar, args: Any, inplace_indices: Any, out_sinfo
                      {"inplace_indices": ints(inplace_indices)}, (out_struct_info(out_sinfo),))
 
 
-@constructor("relax.call_tir_with_grad", _infer_call_tir)
+def _without_grad(bb: Any, call: Call) -> Expr:
+    return make_call("relax.call_tir", call.args, None, call.sinfo_args)
+
+
+@constructor("relax.call_tir_with_grad", _infer_call_tir, legalize=_without_grad)
 def call_tir_with_grad(gvar: GlobalVar, args: Any, out_sinfo: Any, te_grad_name: str,
                        te_grad_kwargs: Any = None, tir_vars: Any = None) -> Call:
     """call_tir that names the te function of its gradient."""

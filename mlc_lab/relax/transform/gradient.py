@@ -214,9 +214,10 @@ class _Adjoint:
                 if op_name(value) == _START:
                     self.kept.add(source)
                 else:
-                    ends.add(source)
+                    ends.add(var)
                 continue
-            if all(v in self.kept or v in ends for v in used_vars(value)):
+            # of what the part begins with, `var` of a start_checkpoint, nothing is kept
+            if all(v in self.kept or v in ends for v in used_vars(binding.value)):
                 self.kept.add(var)
             call = value
             if op_name(value) == _WITH_GRAD:  # what it computes is an ordinary call
