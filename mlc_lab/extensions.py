@@ -90,6 +90,7 @@ ROWS: dict[str, str] = {
     "specialize": "mlc_lab.tir.functor:specialize",
     "substitute": "mlc_lab.tir.functor:substitute",
     "eval_set": "mlc_lab.arith.interval_arithmetic:eval_set",
+    "Target": "mlc_lab.target:Target",
     "Analyzer": "mlc_lab.arith.analyzer:Analyzer",
 }
 

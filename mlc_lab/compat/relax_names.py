@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import relax
 from ..relax.script import names as R
+from ..relax.script import words
 
 
 def dyn_tensor_type(ndim: int = -1, dtype: str | None = "float32") -> Any:
@@ -36,7 +37,7 @@ NAMES: dict[str, Any] = {
 #: name after `R.` in another version -> what it is here
 R_NAMES: dict[str, Any] = {
     "Any": R.Object, "call_tir_packed": R.call_dps_packed, "match_shape": R.match_cast,
-    "invoke_closure_pure": R.invoke_pure_closure,
+    "invoke_closure_pure": R.invoke_pure_closure, "entry": words,
 }
 
 __all__ = ["NAMES", "R_NAMES", "dyn_tensor_type", "func_type"]

@@ -199,6 +199,11 @@ class IRModule:
         new.attrs.pop(key, None)
         return new
 
+    def update_global_info(self, name: str, global_info: Any) -> None:
+        """Set what the module knows under a name: a list of GlobalInfo."""
+        self.global_infos[name] = list(global_info) if isinstance(global_info, (list, tuple)) else [
+            global_info]
+
     def get_attr(self, key: str) -> Any:
         """A module attribute, None where there is none."""
         return self.attrs.get(key)

@@ -12,6 +12,7 @@ from typing import Any, Callable, Mapping
 
 from ..above import above
 from ..ir.diagnostics import WellFormedError
+from ..ir.global_info import MODULES
 from ..ir.module import BaseFunc, GlobalVar, IRModule
 from ..ir.node import Node
 from ..reading.python_text import written
@@ -208,11 +209,23 @@ class Parser(StatementParser):
         reference = ModuleRef(self.functions)
         self.define(node.name, reference)
         self.define("cls", reference)
+        mod = IRModule()
+        MODULES.append(mod.global_infos)
+        try:
+            return self.module_body(node, definitions, mod)
+        finally:
+            MODULES.pop()
+
+    def module_body(self, node: ast.ClassDef, definitions: list[ast.FunctionDef], mod: IRModule
+                    ) -> IRModule:
+        """The functions of a module, and what else it says."""
+        for item in node.body:  # what heads may name
+            if _is_form(item) == "module_global_infos":
+                self.module_form(item.value, mod)
         for item in definitions:
             declare = FUNCTION_DECLARERS.get(self.kind_of(item) or "")
             if declare is not None:
                 declare(self, item)
-        mod = IRModule()
         for item in node.body:
             self.declare_extern(item, mod)
         for item in node.body:
@@ -225,7 +238,8 @@ class Parser(StatementParser):
                     for var, extra in self.extra_functions.items():
                         mod.update_func(var, extra)
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-                self.module_form(item.value, mod)
+                if _is_form(item) != "module_global_infos":
+                    self.module_form(item.value, mod)
             elif isinstance(item, ast.Assign):
                 if getattr(item.targets[0], "id", None) not in self.functions:
                     self.assign_names(item.targets[0], self.eval(item.value))
@@ -266,6 +280,13 @@ class Parser(StatementParser):
         call = super().call_global(node, var, args)
         kind = self.return_types.get(var)
         return call if kind is None else E.Call(kind, call.op, call.args)
+
+
+def _is_form(item: ast.stmt) -> str:
+    """The word that a statement of a module calls; "" for any other."""
+    if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
+        return str(getattr(item.value.func, "attr", ""))
+    return ""
 
 
 def with_root(body: S.Stmt, allocs: list[Buffer]) -> S.Stmt:

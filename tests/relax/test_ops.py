@@ -33,7 +33,7 @@ def info(call):
 def test_every_constructor_has_a_row_and_a_docstring():
     for namespace, prefix in ((op, "relax."), (op.nn, "relax.nn."), (op.memory, "relax.memory."),
                               (op.vm, "relax.vm."), (op.builtin, "relax.builtin."),
-                              (op.image, "relax.image.")):
+                              (op.image, "relax.image."), (op.grad, "relax.grad.")):
         for name in namespace.__all__:
             fn = getattr(namespace, name)
             if not inspect.isfunction(fn) or not fn.__module__.startswith("mlc_lab.relax.op"):
@@ -41,7 +41,8 @@ def test_every_constructor_has_a_row_and_a_docstring():
             assert fn.__doc__, name
             composed = {"linear", "relu6", "masked_fill", "attention_bias", "call_packed"}
             helpers = {"slice_extent", "parse_subscripts", "tensor_of_args", "out_struct_info",
-                       "infer_call", "lookup", "make_call", "register_legalize", "register_op"}
+                       "infer_call", "lookup", "make_call", "register_gradient", "register_legalize",
+                       "register_op"}
             if name not in composed | helpers:
                 assert prefix + name in OPERATORS, prefix + name
 

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from ...ir.global_info import VDevice, find_vdevice
 from ...ir.module import GlobalVar
 from ...tir import expr as E
 from ..expr import Call, Expr, ExternFunc, StringImm, Tuple, as_expr, as_struct_info
@@ -18,7 +19,7 @@ from ..struct_info import (
     StructInfo, TensorStructInfo, TupleStructInfo,
 )
 from .common import ints, misfit, show
-from .declare import LATER, Plain, Tensor, Value, constructor, like_first, operator
+from .declare import LATER, Kind, Plain, Tensor, Value, constructor, like_first, operator
 from .registry import make_call
 
 #: what a call gives that is made for its effect only
@@ -279,8 +280,22 @@ def shape_to_tensor(expr: Value) -> Tensor:
 HINT = {"infer": like_first, "legalize": lambda bb, call: call.args[0], "any_shape": True}
 
 
-@operator("relax.to_vdevice", **HINT)
-def to_vdevice(data: Tensor, dst_vdevice: Plain) -> Tensor:
+def _vdevice(value: Any) -> VDevice:
+    """A virtual device, or the name of one ("llvm", "cuda:1")."""
+    if isinstance(value, VDevice):
+        return value
+    return find_vdevice(value) if isinstance(value, str) else VDevice(value)
+
+
+Device = Annotated[Any, Kind(_vdevice)]
+
+
+def _infer_to_vdevice(call: Call, data: TensorStructInfo) -> StructInfo:
+    return TensorStructInfo.from_fields(data.shape, data.dtype, data.ndim, call.attrs.dst_vdevice)
+
+
+@operator("relax.to_vdevice", **{**HINT, "infer": _infer_to_vdevice})
+def to_vdevice(data: Tensor, dst_vdevice: Device) -> Tensor:
     """data copied to another device."""
 
 

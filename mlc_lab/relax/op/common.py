@@ -224,6 +224,19 @@ def join_dtype(call: Call, a: str, b: str, names: tuple[str, str]) -> str:
     return a
 
 
+def on_vdevice(info: Any, call: Call, operands: Sequence[Any], names: Sequence[str]) -> Any:
+    """A result on the virtual device of its operands, of which none may be on another."""
+    found = [(name, v) for name, x in zip(names, operands)
+             if (v := getattr(x, "vdevice", None)) is not None]
+    if not found or not isinstance(info, TensorStructInfo):
+        return info
+    for name, vdevice in found[1:]:
+        if vdevice != found[0][1]:
+            raise misfit(call, f"{found[0][0]} is on {found[0][1]} and {name} is on {vdevice}: "
+                               "copy one with R.to_vdevice")
+    return TensorStructInfo.from_fields(info.shape, info.dtype, info.ndim, found[0][1])
+
+
 def like(info: TensorStructInfo, dtype: str | None = None) -> TensorStructInfo:
     """A tensor of the same shape, of another dtype if one is given."""
     if dtype is None or dtype == info.dtype:
