@@ -53,6 +53,8 @@ ROWS: dict[str, str] = {
     "is_base_of": "mlc_lab.relax.struct_info_check:is_base_of",
     "bind_params": "mlc_lab.relax.transform.bind_params:bind_params",
     "bind_symbolic_vars": "mlc_lab.relax.transform.bind_symbolic_vars:bind_symbolic_vars",
+    "inline_functions":
+        "mlc_lab.relax.transform.inline_private_functions:inline_functions",
     "shape_of": "mlc_lab.relax.op:shape_of",
     "infer_call": "mlc_lab.relax.op.registry:infer_call",
     "decorators of scripts": "mlc_lab.script.entry",

@@ -10,8 +10,8 @@ from .node import Node, node
 from .structural import assert_structural_equal, structural_equal, structural_hash
 
 __all__ = ["BaseFunc", "DiagnosticError", "DummyGlobalInfo", "GlobalInfo", "GlobalVar", "IRModule",
-           "MLCError", "Node", "VDevice", "WellFormedError", "assert_structural_equal", "node", "render_source",
-           "structural_equal", "structural_hash"]
+           "MLCError", "Node", "VDevice", "WellFormedError", "assert_structural_equal", "node",
+           "render_source", "structural_equal", "structural_hash"]
 
 #: names that TVM has under `ir`, of modules that are loaded when asked for
 _LATER = {"load_json": ".serialize", "save_json": ".serialize", "transform": ".transform",

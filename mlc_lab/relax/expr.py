@@ -384,6 +384,11 @@ class Function(BaseFunc, Expr):
         """The function with parameters (by name or Var) fixed to values."""
         return above("bind_params")(self, binding_map)
 
+    def inline_functions(self, function_map: Mapping[Any, "Function"]) -> "Function":
+        """The function with the bodies of functions of its module (by name or GlobalVar) in place
+        of calls of them."""
+        return above("inline_functions")(self, function_map)
+
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with symbolic dimensions (by name or tir.Var) fixed."""
         return above("bind_symbolic_vars")(self, binding_map)

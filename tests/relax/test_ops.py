@@ -33,7 +33,8 @@ def info(call):
 def test_every_constructor_has_a_row_and_a_docstring():
     for namespace, prefix in ((op, "relax."), (op.nn, "relax.nn."), (op.memory, "relax.memory."),
                               (op.vm, "relax.vm."), (op.builtin, "relax.builtin."),
-                              (op.image, "relax.image."), (op.grad, "relax.grad.")):
+                              (op.image, "relax.image."),
+                              (op.grad, "relax.grad.")):
         for name in namespace.__all__:
             fn = getattr(namespace, name)
             if not inspect.isfunction(fn) or not fn.__module__.startswith("mlc_lab.relax.op"):

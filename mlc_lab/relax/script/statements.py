@@ -500,6 +500,7 @@ _STATEMENTS: dict[type, Callable[[RelaxFunction, Any], None]] = {
     ast.Expr: RelaxFunction.visit_expr, ast.Return: RelaxFunction.visit_return,
     ast.With: RelaxFunction.visit_with, ast.If: RelaxFunction.visit_if,
     ast.FunctionDef: RelaxFunction.visit_functiondef, ast.Pass: RelaxFunction.visit_pass,
+    ast.Nonlocal: RelaxFunction.visit_pass, ast.Global: RelaxFunction.visit_pass,
 }
 
 

@@ -208,5 +208,6 @@ class _Object(_Kind):
 Tensor, Shape, Prim, Tuple = _Tensor(), _Shape(), _Prim(), _Tuple()
 Callable, Object = _Callable(), _Object()
 
-__all__ = ["Callable", "Object", "Prim", "RESOLVERS", "Shape", "StructInfoProxy", "Tensor", "Tuple", "Unresolved",
-           "Word", "dataflow", "emit", "emit_te", "func_attr", "func_name", "match_cast", "output"]
+__all__ = ["Callable", "Object", "Prim", "RESOLVERS", "Shape", "StructInfoProxy", "Tensor",
+           "Tuple", "Unresolved", "Word", "dataflow", "emit", "emit_te", "func_attr", "func_name",
+           "match_cast", "output"]
