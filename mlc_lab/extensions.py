@@ -44,6 +44,8 @@ ROWS: dict[str, str] = {
     "names of T": "mlc_lab.compat.dialect:T_NAMES",
     "modules of scripts": "mlc_lab.compat.dialect:MODULE_NAMES",
     "names of relax": "mlc_lab.compat.relax_names:NAMES",
+    "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
+    "struct info of an early Var": "mlc_lab.compat.early_relax:var_info",
     "names of R": "mlc_lab.compat.relax_names:R_NAMES",
     # files
     "savable parts of TensorIR": "mlc_lab.tir.saving",
@@ -53,6 +55,7 @@ ROWS: dict[str, str] = {
     "is_base_of": "mlc_lab.relax.struct_info_check:is_base_of",
     "bind_params": "mlc_lab.relax.transform.bind_params:bind_params",
     "bind_symbolic_vars": "mlc_lab.relax.transform.bind_symbolic_vars:bind_symbolic_vars",
+    "get_static_type": "mlc_lab.relax.analysis:get_static_type",
     "inline_functions":
         "mlc_lab.relax.transform.inline_private_functions:inline_functions",
     "shape_of": "mlc_lab.relax.op:shape_of",
@@ -114,7 +117,8 @@ NAMES: dict[str, dict[str, str]] = {
             "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
     },
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
-        "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")},
+        "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
+            "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},
     "relax.pipeline": {"static_shape_tuning": f"{_TUNING}:static_shape_tuning"},
 }
 

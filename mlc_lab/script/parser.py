@@ -11,7 +11,7 @@ import ast
 from typing import Any, Callable, Mapping
 
 from ..above import above
-from ..ir.diagnostics import WellFormedError
+from ..ir.diagnostics import DiagnosticError, WellFormedError
 from ..ir.global_info import MODULES
 from ..ir.module import BaseFunc, GlobalVar, IRModule
 from ..ir.node import Node
@@ -202,8 +202,11 @@ class Parser(StatementParser):
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
         self.functions = {n.name: GlobalVar(n.name) for n in definitions}
         for item in definitions:
-            kind = self.eval(item.returns) if isinstance(
-                item.returns, (ast.Attribute, ast.Name)) else None
+            try:
+                kind = self.eval(item.returns) if isinstance(
+                    item.returns, (ast.Attribute, ast.Name)) else None
+            except DiagnosticError:  # a mistake, or a word of the function's own language
+                kind = None
             if isinstance(kind, T.DtypeName):
                 self.return_types[self.functions[item.name]] = kind.dtype
         reference = ModuleRef(self.functions)

@@ -178,7 +178,7 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     if not isinstance(func, (str, ExternFunc)):
         raise TypeError("call_packed takes the name of a packed function; a function of the module "
                         "is called as it is: cls.f(x)")
-    infos = _sinfo_args(sinfo_args)
+    infos = _sinfo_args(attrs.pop("type_args", sinfo_args))  # their name in Relax of 2022
     attrs = {name: _as_tuples(value) for name, value in attrs.items()}
     out = OBJECT if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
     return Call(_callee(func), tuple(map(as_expr, args)), attrs or None, infos, struct_info=out)
