@@ -11,12 +11,11 @@ from mlc_lab.script import from_source
 
 mlc_lab.compat.install()
 
-import tvm  # noqa: E402
-from tvm import relax, te, topi  # noqa: E402
-from tvm.script import relax as R  # noqa: E402
-from tvm.script import tir as T  # noqa: E402
+import tvm
+from tvm import relax, te, topi
+from tvm.script import relax as R
+from tvm.script import tir as T
 
-# ruff: noqa: F821, F722
 
 
 def test_a_module_with_annotations_without_a_prefix():

@@ -28,6 +28,10 @@ class StructInfoError(MLCError, ValueError):
         super().__init__(f"{op}: {message}")
 
 
+class StructInfoTypeError(StructInfoError, TypeError):
+    """Arguments that are of different kinds: their dtypes, or the devices they are on."""
+
+
 class OpRow:
     """What is known of one operator."""
 
@@ -118,5 +122,5 @@ def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ())
     return call
 
 
-__all__ = ["OPERATORS", "OpRow", "StructInfoError", "infer_call", "lookup", "make_call",
+__all__ = ["OPERATORS", "OpRow", "StructInfoError", "StructInfoTypeError", "infer_call", "lookup", "make_call",
            "register_gradient", "register_legalize", "register_op"]
