@@ -8,6 +8,7 @@ from mlc_lab import relax
 from mlc_lab.ir import VDevice, assert_structural_equal
 from mlc_lab.relax import op as R
 from mlc_lab.script import from_source
+from mlc_lab.script import relax as R_words
 
 TEXT = """
 @I.ir_module
@@ -39,6 +40,14 @@ def test_a_script_names_the_devices_of_its_module():
 def test_a_module_that_has_no_such_device_is_refused():
     with pytest.raises(tvm.DiagnosticError, match=r"the module has 2 such device"):
         from_source(TEXT.replace('"float32", "cuda:1"', '"float32", "cuda:7"'))
+
+
+def test_python_may_evaluate_annotations_before_the_module_is_known():
+    info = R_words.Tensor((3,), "float32", "vdevice:9")
+    with pytest.raises(ValueError, match="the module has 0 such device"):
+        relax.Var("x", info)
+    known = relax.Var("x", R_words.Tensor((3,), "float32", "cuda:1")).struct_info.vdevice
+    assert (known.target.kind.name, known.vdevice_id) == ("cuda", 1)
 
 
 def var(device):

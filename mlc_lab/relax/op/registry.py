@@ -122,5 +122,5 @@ def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ())
     return call
 
 
-__all__ = ["OPERATORS", "OpRow", "StructInfoError", "StructInfoTypeError", "infer_call", "lookup", "make_call",
-           "register_gradient", "register_legalize", "register_op"]
+__all__ = ["OPERATORS", "OpRow", "StructInfoError", "StructInfoTypeError", "infer_call", "lookup",
+           "make_call", "register_gradient", "register_legalize", "register_op"]

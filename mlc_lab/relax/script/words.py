@@ -119,11 +119,10 @@ class _Tensor(_Kind):
                 raise TypeError(f"the shape of a tensor is a tuple of dimensions: write "
                                 f"R.Tensor(({shape!r},), ...)")
             shape = tuple(shape)
-        if isinstance(vdevice, str):
-            vdevice = find_vdevice(vdevice)
+        dims = shape if isinstance(shape, (tuple, list)) else ()
         return _made(lambda: _SI.TensorStructInfo(
-            [_dim(d) for d in shape] if isinstance(shape, (tuple, list)) else shape,
-            dtype or "", vdevice, ndim), shape if isinstance(shape, (tuple, list)) else ())
+            [_dim(d) for d in dims] if shape is dims else shape, dtype or "",
+            find_vdevice(vdevice) if isinstance(vdevice, str) else vdevice, ndim), dims, [vdevice])
 
     def as_struct_info(self) -> _SI.StructInfo:
         """A tensor of which nothing is known."""

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
-from ..expr import Call, Expr
-from ..struct_info import StructInfo
-from .base import HINT
-from .conv import windows
-from .declare import Flag, IntegerTensor, Ints, Tensor, Text, Value, Whole, operator
-from .later import topi
+from ...expr import Call, Expr
+from ...struct_info import StructInfo
+from ..base import HINT
+from ..conv import windows
+from ..declare import Flag, IntegerTensor, Ints, Tensor, Text, Value, Whole, operator
+from ..later import topi
 
 
 @operator("relax.grad.no_grad", **HINT)
