@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from ...ir.diagnostics import MLCError
 from ...tir import expr as E
 from ..expr import as_expr
 from ..normal import match_struct_info
@@ -34,6 +35,10 @@ from .rewriting import (
     Constant, Expr, Function, IRModule, Pass, PassContext, Replacer, Tuple, Var, make_pass,
     replace_functions,
 )
+
+
+class BindError(MLCError, ValueError):
+    """What is bound is no parameter or dimension of the function, or does not fit it."""
 
 
 def BindParams(func_name: str, params: Mapping[Any, Any] | Sequence[Any]) -> Pass:
@@ -62,7 +67,7 @@ def bind_params(func: Function, params: Mapping[Any, Any] | Sequence[Any]) -> Fu
         info = value.struct_info_
         if info is not None and struct_info_base_check(param.struct_info, info) is (
                 BaseCheck.FAIL_L0):
-            raise ValueError(f"parameter {param.name_hint!r} has struct info {param.struct_info_}; "
+            raise BindError(f"parameter {param.name_hint!r} has struct info {param.struct_info_}; "
                              f"a value of {info} cannot be bound to it")
         table[param] = value
         if info is not None:
@@ -83,7 +88,7 @@ def _check_dims(func: Function, table: Mapping[Var, Expr], dims: Mapping) -> Non
         want = replace.info(param.struct_info_)
         if value.struct_info_ is not None and struct_info_base_check(
                 want, value.struct_info_) is BaseCheck.FAIL_L0:
-            raise ValueError(f"the value bound to {param.name_hint!r} has struct info "
+            raise BindError(f"the value bound to {param.name_hint!r} has struct info "
                              f"{value.struct_info_}, but the other values bound make it {want}")
 
 
@@ -91,14 +96,14 @@ def _parameter(func: Function, key: Any) -> Var:
     if isinstance(key, Var):
         if key in func.params:
             return key
-        raise ValueError(f"{key.name_hint!r} is no parameter of the function")
+        raise BindError(f"{key.name_hint!r} is no parameter of the function")
     found = [p for p in func.params if p.name_hint == str(key)]
     if len(found) == 1:
         return found[0]
     have = ", ".join(p.name_hint for p in func.params) or "none"
     if found:
-        raise ValueError(f"several parameters are called {key!r}: pass the Var itself")
-    raise ValueError(f"the function has no parameter {key!r}; it has: {have}")
+        raise BindError(f"several parameters are called {key!r}: pass the Var itself")
+    raise BindError(f"the function has no parameter {key!r}; it has: {have}")
 
 
 def _as_value(value: Any, param: Var) -> Expr:
@@ -119,4 +124,4 @@ def _as_value(value: Any, param: Var) -> Expr:
     return as_expr(value)
 
 
-__all__ = ["BindParams", "bind_params"]
+__all__ = ["BindError", "BindParams", "bind_params"]
