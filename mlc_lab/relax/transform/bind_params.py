@@ -68,7 +68,7 @@ def bind_params(func: Function, params: Mapping[Any, Any] | Sequence[Any]) -> Fu
         if info is not None and struct_info_base_check(param.struct_info, info) is (
                 BaseCheck.FAIL_L0):
             raise BindError(f"parameter {param.name_hint!r} has struct info {param.struct_info_}; "
-                             f"a value of {info} cannot be bound to it")
+                            f"a value of {info} cannot be bound to it")
         table[param] = value
         if info is not None:
             match_struct_info(param.struct_info, info, dims)
@@ -89,7 +89,7 @@ def _check_dims(func: Function, table: Mapping[Var, Expr], dims: Mapping) -> Non
         if value.struct_info_ is not None and struct_info_base_check(
                 want, value.struct_info_) is BaseCheck.FAIL_L0:
             raise BindError(f"the value bound to {param.name_hint!r} has struct info "
-                             f"{value.struct_info_}, but the other values bound make it {want}")
+                            f"{value.struct_info_}, but the other values bound make it {want}")
 
 
 def _parameter(func: Function, key: Any) -> Var:

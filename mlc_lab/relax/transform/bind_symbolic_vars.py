@@ -46,7 +46,7 @@ def BindSymbolicVars(binding_map: Mapping[Any, Any], func_name: str | None = Non
         missing = [k for k in binding_map if k not in used]
         if missing:
             raise BindError("no function has the symbolic dimension(s) "
-                             + ", ".join(repr(getattr(k, "name", k)) for k in missing))
+                            + ", ".join(repr(getattr(k, "name", k)) for k in missing))
         return replace_functions(mod, changes)
 
     return make_pass("BindSymbolicVars", run, BindSymbolicVars.__doc__)
@@ -60,7 +60,7 @@ def bind_symbolic_vars(func: Function, binding_map: Mapping[Any, Any]) -> Functi
         if not found:
             have = ", ".join(v.name for v in _dims_of(func)) or "none"
             raise BindError(f"the function has no symbolic dimension {getattr(key, 'name', key)!r}"
-                             f"; its parameters have: {have}")
+                            f"; its parameters have: {have}")
         if len(found) > 1:
             raise BindError(f"several symbolic dimensions are called {key!r}: pass the tir.Var")
         dims[found[0]] = as_dim(value)
