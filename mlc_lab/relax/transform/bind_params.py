@@ -31,6 +31,7 @@ from ...tir import expr as E
 from ..expr import as_expr
 from ..normal import match_struct_info
 from ..struct_info import BaseCheck, struct_info_base_check
+from .infer_again import infer_with
 from .rewriting import (
     Constant, Expr, Function, IRModule, Pass, PassContext, Replacer, Tuple, Var, make_pass,
     replace_functions,
@@ -77,8 +78,16 @@ def bind_params(func: Function, params: Mapping[Any, Any] | Sequence[Any]) -> Fu
     dims = {k: v for k, v in dims.items() if k is not v}
     _check_dims(func, table, dims)
     rest = tuple(p for p in func.params if p not in table)
-    return Replacer(table, dims)(Function.from_fields(
-        rest, func.body, func.ret_struct_info, func.is_pure, func.attrs))
+    replace = Replacer(dims=dims)
+    if all(replace.info(p.struct_info_) == v.struct_info_ for p, v in table.items()
+           if v.struct_info_ is not None):
+        return Replacer(table, dims)(Function.from_fields(
+            rest, func.body, func.ret_struct_info, func.is_pure, func.attrs))
+    # more is known of the values than the parameters said
+    whole = replace(func)
+    names = dict(zip(func.params, whole.params))
+    kept = tuple(names[p] for p in rest)
+    return infer_with(whole, kept, {names[p]: v for p, v in table.items()})
 
 
 def _check_dims(func: Function, table: Mapping[Var, Expr], dims: Mapping) -> None:
