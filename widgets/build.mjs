@@ -3,10 +3,11 @@
 //     node widgets/build.mjs [FOLDER]    write into another folder, to compare
 //
 // Every file of js/ that has a default export is a view, and `page.js` is what stands beside a view
-// on a page without a kernel. `labextension.js` becomes what JupyterLab loads, in labextension/. A bundle is one script that makes a variable of one name, so that the
-// same file serves a notebook, which wants a module, and a page, which has the text inside
-// (see bundle.py). Its first line has a digest of the files it was made from, by which a test tells
-// without node whether the bundle is current.
+// on a page without a kernel; `site.js` draws views on the pages of the site. `labextension.js`
+// becomes what JupyterLab loads, in labextension/. A bundle is one script that makes a variable of
+// one name, so that the same file serves a notebook, which wants a module, and a page, which has the
+// text inside (see bundle.py). Its first line has a digest of the files it was made from, by which a
+// test tells without node whether the bundle is current.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -37,7 +38,11 @@ async function bundled(entry) {
     entryPoints: [entry],
     bundle: true,
     format: "iife",
-    globalName: entry === EXTENSION ? undefined : entry === "page.js" ? "mlcPage" : "mlcView",
+    globalName: [EXTENSION, "site.js"].includes(entry)
+      ? undefined
+      : entry === "page.js"
+        ? "mlcPage"
+        : "mlcView",
     target: "es2022",
     charset: "utf8",
     minify: true,
@@ -52,7 +57,10 @@ async function bundled(entry) {
 
 const target = process.argv[2] ?? path.join(HERE, "bundles");
 const entries = readdirSync(SOURCES).filter(
-  (name) => name === "page.js" || (name.endsWith(".js") && /^export default /m.test(read(name))),
+  (name) =>
+    name === "page.js" ||
+    name === "site.js" ||
+    (name.endsWith(".js") && /^export default /m.test(read(name))),
 );
 rmSync(target, { recursive: true, force: true });
 mkdirSync(target, { recursive: true });

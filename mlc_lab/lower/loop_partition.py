@@ -277,7 +277,8 @@ class _Partition(Mutator):
         analyzer = self._analyzer()
         for found in _conditions(item):
             if found.minor or not found.loops or not self._of_loops(found) or (
-                    self.budget <= 0 or self.edges >= _EDGES):
+                    self.budget <= 0 or self.edges >= _EDGES) or (
+                    self._differs_by_thread(found.expr, item)):
                 continue
             e = found.expr
             excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
@@ -311,10 +312,22 @@ class _Partition(Mutator):
         return (0, worst) if worst.has_upper_bound() and found.loops else None
 
     def _differs_by_thread(self, condition: PrimExpr, body: Stmt) -> bool:
-        """Whether threads that meet at barriers, for shared memory, would run different pieces."""
-        return any(uses_var(condition, lane) for lane in self.lanes) and any(
-            isinstance(item, (BufferLoad, BufferStore)) and item.buffer.scope().startswith("shared")
-            for item in pre_order(body))
+        """Whether threads that meet at barriers would run different pieces. Barriers stand inside
+        of what reads shared memory that it writes; what only fetches has them before and after."""
+        if not any(uses_var(condition, lane) for lane in self.lanes):
+            return False
+        read, written = set(), set()
+        for item in pre_order(body):
+            if isinstance(item, BufferLoad):
+                read.add(item.buffer.data)
+            elif isinstance(item, BufferStore):
+                written.add(item.buffer.data)
+            elif isinstance(item, Call):  # what gets a pointer may do both
+                passed = {v for v in item.args if isinstance(v, Var)}
+                read |= passed
+                written |= passed
+        return any(data.storage_scope.startswith("shared")
+                   for data in read & written)
 
     def _try(self, node: For, found: _Condition, conditions: list[_Condition],
              analyzer: Analyzer) -> Stmt | None:

@@ -14,9 +14,25 @@ After::
 A barrier goes before a statement that reads what was written, or writes what was read or written,
 since the last barrier. The body of a loop is analysed twice: its second iteration follows its
 first. What its first iteration does before its first barrier is compared with what came before the
-loop: a barrier that only this needs stands in front of the loop, where it is reached once. All
-threads must reach a barrier, so one that is needed inside of a branch or of a loop that threads
-take differently is put in front of it.
+loop: a barrier that only this needs stands in front of the loop, where it is reached once.
+
+All threads must reach a barrier. One that is needed before a branch that threads take differently
+is put in front of it. Where one is needed inside, the condition moves to the statements::
+
+    if threadIdx_x < 24:
+        S[threadIdx_x] = A[threadIdx_x]
+        B[threadIdx_x] = S[23 - threadIdx_x]
+
+becomes::
+
+    if threadIdx_x < 24:
+        S[threadIdx_x] = A[threadIdx_x]
+    T.tvm_storage_sync("shared")
+    if threadIdx_x < 24:
+        B[threadIdx_x] = S[23 - threadIdx_x]
+
+Where it cannot (the condition reads memory that changes, or a loop runs a different number of times
+in each thread), the program is refused.
 
 Iterations of a loop that store to places that are provably different, as when threads fetch a tile
 together, need no barrier between them.
@@ -34,14 +50,16 @@ from typing import TYPE_CHECKING, Any
 from ..arith import normalize_to_iter_sum
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
+from ..tir import op
 from ..tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, Range, StringImm, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, Visitor, all_statements, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import (
-    Allocate, AttrStmt, BufferStore, Evaluate, For, IfThenElse, SeqStmt, Stmt, While, seq,
+    Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt,
+    While, seq,
 )
-from .common import function_pass
+from .common import LowerError, function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -126,9 +144,9 @@ class _GlobalAccesses(Visitor):
 
 
 class _Sync:
-    def __init__(self, exchanged: set[Var]) -> None:
-        self.exchanged = exchanged
-        self.threads: set[Var] = set()
+    def __init__(self, exchanged: set[Var], stored: set[Var]) -> None:
+        self.exchanged, self.stored = exchanged, stored
+        self.threads: set[Var] = set()  # the axes of threads, and names of what depends on them
         self.extents: dict[Var, Range] = {}  # of the axes of threads
         self.touched: dict[Stmt, tuple[set[Var], set[Var]]] = {}
 
@@ -164,6 +182,8 @@ class _Sync:
             return self._loop(s, state)
         if type(s) is IfThenElse and not self._differs(s.condition):
             return self._branch(s, state)
+        if type(s) is LetStmt and self._differs(s.value):
+            self.threads.add(s.var)
         inner = getattr(s, "body", None)
         if inner is None or type(s) in (For, IfThenElse, While, BufferStore, Evaluate):
             return self._leaf(s, state)
@@ -175,6 +195,8 @@ class _Sync:
             state.reads.clear()
             state.writes.clear()
             return s
+        if type(s) in (For, IfThenElse, While) and self._exchanges(s):
+            return self.visit(self._uniform(s), state)
         reads, writes = self.accesses(s)
         waits = state.clashes(reads, writes)
         if waits:
@@ -182,6 +204,48 @@ class _Sync:
             state.writes.clear()
         state.add(reads, writes)
         return seq(barrier(), s) if waits else s
+
+    def _exchanges(self, s: Stmt) -> bool:
+        """Whether threads exchange values between the statements inside of a branch or a loop that
+        they take differently: through memory of which each has more than an element of its own."""
+        reads, writes = self.accesses(s)
+        shared = {memory for memory in reads & writes if not self._own_elements(s, memory)}
+        if not shared:
+            return False
+        inside = _Inside(shared)
+        state = _State()
+        bodies = [s.then_case, s.else_case] if type(s) is IfThenElse else [s.body, s.body]
+        return any(_is_barrier(x) for body in bodies if body is not None
+                   for x in all_statements(inside.visit(body, state)))
+
+    def _own_elements(self, s: Stmt, memory: Var) -> bool:
+        """Whether all accesses under a statement are of one element, another in each thread."""
+        places = [x.indices for x in pre_order(s)
+                  if isinstance(x, (BufferLoad, BufferStore)) and x.buffer.data is memory]
+        if any(isinstance(x, Var) and x is memory for x in pre_order(s)) or not places or not all(
+                len(place) == 1 and structural_equal(place, places[0]) for place in places):
+            return False
+        (index,) = places[0]
+        return "x" not in index.dtype and is_injective(index, self.extents)
+
+    def _uniform(self, s: Stmt) -> Stmt:
+        """The parts of a branch, each under its condition, so that all threads pass between."""
+        refusal = LowerError(
+            f"{_title(s)}: threads exchange values inside of it, which takes a barrier that all "
+            "of them reach, but they do not all run it, or not equally often. Let all threads "
+            "run its loops, and put the condition around each statement")
+        stored = {x.buffer.data for x in pre_order(s) if type(x) is BufferStore}
+        if type(s) is not IfThenElse or any(
+                isinstance(x, (Call, While)) or type(x) is BufferLoad and x.buffer.data in stored
+                for x in pre_order(s.condition)):
+            raise refusal
+        parts = _guarded(s.condition, s.then_case)
+        if s.else_case is not None:
+            parts = seq(parts, _guarded(op.logical_not(s.condition), s.else_case))
+        if any(type(x) is IfThenElse and x.condition is s.condition and self._exchanges(x)
+               for x in all_statements(parts)):
+            raise refusal
+        return parts
 
     def _loop(self, s: For, state: _State) -> Stmt:
         if not any(self.accesses(s.body)):
@@ -256,7 +320,48 @@ class _Sync:
 
     def _differs(self, e: PrimExpr) -> bool:
         """Whether threads may see different values of an expression."""
-        return uses_var(e, self.threads) or any(type(item) is BufferLoad for item in pre_order(e))
+        return uses_var(e, self.threads) or any(
+            type(item) is BufferLoad and (
+                item.buffer.data in self.stored or item.buffer.scope() != "global")
+            for item in pre_order(e))
+
+
+class _Inside(_Sync):
+    """Where barriers were needed in statements, if all threads ran them."""
+
+    def __init__(self, memory: set[Var]) -> None:
+        super().__init__(memory, set())
+
+    def _shared(self, memory: Var) -> bool:
+        return memory in self.exchanged
+
+    def _differs(self, e: PrimExpr) -> bool:
+        return False
+
+
+def _guarded(condition: PrimExpr, s: Stmt) -> Stmt:
+    """The statements of sequences and of loops under `s`, each under a condition of its own."""
+    if type(s) is SeqStmt:
+        return seq(*[_guarded(condition, item) for item in s.seq])
+    if type(s) is For and not _reads(s.min) and not _reads(s.extent) or (
+            type(s) is LetStmt and not _reads(s.value)) or (
+            type(s) in (AttrStmt, Allocate, DeclBuffer)):
+        inner: Any = s
+        return inner.replace(body=_guarded(condition, inner.body))
+    return s if _is_barrier(s) else IfThenElse(condition, s, None)
+
+
+def _reads(e: PrimExpr) -> bool:
+    """Whether an expression may only be computed where it was written."""
+    return any(type(item) in (BufferLoad, Call) for item in pre_order(e))
+
+
+def _title(s: Stmt) -> str:
+    """A branch or a loop, in a message."""
+    if type(s) is For:
+        return f"the loop over {s.loop_var.name}"
+    condition: Any = s
+    return f"the {'loop' if type(s) is While else 'branch'} under `{condition.condition!r}`"
 
 
 def _is_barrier(s: Stmt) -> bool:
@@ -319,7 +424,7 @@ class _Kernels(Mutator):
             return self.default(node)
         places = _GlobalAccesses()
         places.visit(node)
-        sync = _Sync(places.exchanged())
+        sync = _Sync(places.exchanged(), places.written)
         return sync.visit(node, _State()) if any(sync.accesses(node)) else node
 
 

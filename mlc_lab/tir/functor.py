@@ -23,7 +23,7 @@ from .function import PrimFunc
 from .stmt import (
     AllocateConst, Allocate, AssertStmt, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore,
     DeclBuffer, Evaluate, For, IfThenElse, LetStmt, MatchBufferRegion, SeqStmt, Stmt, While,
-    map_annotations, seq,
+    map_annotations,
 )
 
 if TYPE_CHECKING:
@@ -202,8 +202,7 @@ class Mutator(Dispatch):
         return new if subject is given else new.replace(node=subject)
 
     def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
-        new = node.map_children(self.visit)
-        return node if new is node else seq(*new.seq)
+        return node.map_children(self.visit)
 
     def visit_Block(self, node: Block) -> Any:
         iter_vars = self._iter_vars(node.iter_vars)

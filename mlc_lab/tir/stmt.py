@@ -116,6 +116,11 @@ class SeqStmt(Stmt):
     def __init__(self, seq: Sequence[Stmt], span: object = None) -> None:
         self._init(tuple(seq))
 
+    def map_children(self, fn: Callable[[Any], Any]) -> Any:
+        """The statements with `fn` applied to each, flattened: what it gives may be a sequence."""
+        items = [fn(item) for item in self.seq]
+        return self if all(a is b for a, b in zip(items, self.seq)) else seq(*items)
+
     def __getitem__(self, i: int) -> Stmt:
         return self.seq[i]
 

@@ -1,6 +1,9 @@
 """GPU kernels: barriers where threads exchange values; what has no meaning there is refused."""
 
+import numpy as np
 import pytest
+
+import mlc_lab as tvm
 from mlc_lab.lower import LowerError, lower
 from mlc_lab.lower.pipeline import as_module
 from mlc_lab.schedule import Schedule
@@ -189,3 +192,78 @@ def main(C: T.Buffer((8,), "float32")):
             C[v] = S[v]
 """)
     assert len(barriers(lower(program, target="cuda"))) == 2
+
+
+def shared_in_a_branch(condition):
+    """Each thread puts a value, and gets that of another, under a condition."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((32, 4), "float32"), B: T.Buffer((32, 4), "float32"),
+         n: T.Buffer((32,), "int32")):
+    S = T.alloc_buffer((32,), "float32", scope="shared")
+    for b in T.thread_binding(1, "blockIdx.x"):
+        for t in T.thread_binding(32, "threadIdx.x"):
+            with T.block("all"):
+                vt = T.axis.spatial(32, t)
+                T.reads(A[vt, 0:4], n[0:32])
+                T.writes(B[vt, 0:4], S[0:32])
+                {condition}
+                    for j in range(4):
+                        S[vt] = A[vt, j] + T.float32(1)
+                        B[vt, j] = S[23 - vt]
+""")
+
+
+def test_a_condition_of_threads_moves_to_the_statements_between_which_they_wait():
+    program = shared_in_a_branch("if vt < 24:")
+    args = [np.random.rand(32, 4).astype("float32"), np.zeros((32, 4), "float32"),
+            np.zeros(32, "int32")]
+    tensors = [tvm.nd.array(a, tvm.cuda(0)) for a in args]
+    tvm.build(program, target="cuda")(*tensors)
+    expected = np.zeros((32, 4), "float32")
+    expected[:24] = args[0][23::-1] + 1
+    assert (tensors[1].numpy() == expected).all()
+    assert len(barriers(lower(program, target="cuda"))) == 2
+
+
+@pytest.mark.parametrize("condition", ["for k in range(n[vt]):", "while n[vt] < 5:"])
+def test_a_barrier_that_threads_reach_at_different_times_is_refused(condition):
+    with pytest.raises(LowerError, match="all of them reach"):
+        lower(shared_in_a_branch(condition), target="cuda")
+
+
+def test_a_loop_over_a_number_that_all_threads_read_keeps_its_barriers():
+    assert len(barriers(lower(shared_in_a_branch("for k in range(n[0]):"), target="cuda"))) == 2
+
+
+def test_a_small_part_that_exchanges_values_has_no_versions_by_thread():
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((64, 128), "float32"), B: T.Buffer((64, 128), "float32"),
+         C: T.Buffer((64, 512), "float32")):
+    S = T.alloc_buffer((32,), "float32", scope="shared")
+    for b in T.thread_binding(1, "blockIdx.x"):
+        for t in T.thread_binding(32, "threadIdx.x"):
+            for k in range(64):
+                for j in range(4):
+                    with T.block("put"):
+                        vk, vt, vj = T.axis.remap("SSS", [k, t, j])
+                        S[vt] = A[vk, vt * 4 + vj] + T.float32(1)
+                    with T.block("get"):
+                        vk, vt, vj = T.axis.remap("SSS", [k, t, j])
+                        T.where(t * 4 + j < 98)
+                        B[vk, vt * 4 + vj] = S[31 - vt]
+                for m in range(512):
+                    with T.block("C"):
+                        vk, vm = T.axis.remap("SS", [k, m])
+                        T.where(t == 0)
+                        C[vk, vm] = T.float32(2)
+""")
+    args = [np.random.rand(64, 128).astype("float32"), np.zeros((64, 128), "float32"),
+            np.zeros((64, 512), "float32")]
+    tensors = [tvm.nd.array(a, tvm.cuda(0)) for a in args]
+    tvm.build(program, target="cuda")(*tensors)
+    put = args[0].reshape(64, 32, 4) + 1
+    expected = put[:, ::-1].reshape(64, 128).copy()
+    expected[:, 98:] = 0
+    assert (tensors[1].numpy() == expected).all()

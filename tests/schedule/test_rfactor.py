@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from laws import check_roundtrip
 from mlc_lab import tir
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
@@ -389,3 +390,21 @@ def test_slices_of_a_buffer_whose_pointer_has_no_type():
     sch.rfactor(sch.get_loops("B")[1], 0)
     slices = sch.get(sch.get_block("B_rf")).writes[0].buffer
     assert slices.data.type_annotation.element_type.dtype == slices.dtype == "float32"
+
+
+def test_the_slices_of_a_block_in_a_branch_stand_in_one_sequence_with_it():
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32"), n: T.int32):
+    if n > 0:
+        for i, k in T.grid(4, 8):
+            with T.block("B"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    B[vi] = T.float32(0)
+                B[vi] = B[vi] + A[vi, vk]
+"""))
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    sch.rfactor(sch.get_loops("B")[1], 0)
+    assert len(sch.mod["main"].body.block.body.then_case.seq) == 3
+    check_roundtrip(sch.mod)

@@ -4,14 +4,12 @@
 // Jupyter loads this script when it starts, and takes what it leaves in `_JUPYTERLAB`: `init` gets
 // the modules that Jupyter shares, `get` gives the plugin.
 
-import { gunzip } from "./dom.js";
+import { KEPT, address, style, valuesOf } from "./kept.js";
 import { PageModel } from "./page.js";
 
-const KEPT = "application/vnd.mlc-lab.view+json";
 const WIDGET = "application/vnd.jupyter.widget-view+json";
 const STATE = "application/vnd.jupyter.widget-state+json";
-/** What saved.py writes: its version, and how long a value is as JSON that is not packed. */
-const VERSION = 1;
+/** How long a value is as JSON that saved.py does not pack. */
 const SMALL = 1000;
 /** Milliseconds that a kernel has to say whether it has a view, before the recording is drawn. */
 const SOON = 500;
@@ -19,17 +17,7 @@ const LATE = 10_000;
 
 const BASE = document.currentScript instanceof HTMLScriptElement ? document.currentScript.src : "";
 
-// ------------------------------------------------------------------------------- the recordings
-
-/**
- * The address of a file beside this script, of a name that came from a notebook.
- * @param {unknown} name
- * @param {string} suffix
- */
-function address(name, suffix) {
-  if (typeof name !== "string" || !/^[a-z]+$/.test(name)) throw new Error("it names no view");
-  return new URL(name + suffix, BASE).href;
-}
+// ------------------------------------------------------------------------------- the scripts
 
 /** @type {Map<string, Promise<Data.View>>} */
 const views = new Map();
@@ -40,7 +28,7 @@ const views = new Map();
  * @returns {Promise<Data.View>}
  */
 function viewOf(name) {
-  const from = address(name, ".js");
+  const from = address(name, ".js", BASE);
   const load = async () => {
     const answer = await fetch(from);
     if (!answer.ok) throw new Error(`this version of MLC Lab has no view ${name}`);
@@ -52,38 +40,6 @@ function viewOf(name) {
   views.set(from, found);
   found.catch(() => views.delete(from)); // it is asked for again next time
   return found;
-}
-
-/**
- * Have the style sheets of some names on the page, once.
- * @param {unknown} names
- */
-async function style(names) {
-  if (!Array.isArray(names)) throw new Error("it names no styles");
-  const missing = names.map((name) => address(name, ".css")).filter((href) => !styles.has(href));
-  await Promise.all(
-    missing.map((href) => {
-      styles.add(href);
-      const link = document.createElement("link");
-      link.rel = "stylesheet";
-      link.href = href;
-      const done = new Promise((resolve) => (link.onload = link.onerror = resolve));
-      document.head.append(link);
-      return done;
-    }),
-  );
-}
-/** @type {Set<string>} */
-const styles = new Set();
-
-/**
- * The values of the traits of a view.
- * @param {any} kept
- */
-async function valuesOf(kept) {
-  if (kept?.version !== VERSION) throw new Error("another version of MLC Lab wrote it");
-  if (typeof kept.packed !== "string") throw new Error("it was too large to be kept");
-  return { ...(await gunzip(kept.packed)), ...kept.values, ...kept.alone };
 }
 
 // -------------------------------------------------------------------------------- the notebook
@@ -270,7 +226,7 @@ function savedView(Panel) {
         const [view, values] = await Promise.all([
           viewOf(kept?.view),
           valuesOf(kept),
-          style(kept?.styles),
+          style(kept?.styles, BASE),
         ]);
         if (turn !== this.turn) return;
         this.node.append(el);

@@ -77,7 +77,7 @@ class OpenCLDriver(RealDriver):
 
 
 def open_device() -> OpenCLDriver | None:
-    """The driver; None where OpenCL finds no device."""
+    """The driver; None where OpenCL finds no device that compiles."""
     import pyopencl as cl
 
     try:
@@ -85,7 +85,25 @@ def open_device() -> OpenCLDriver | None:
     except cl.Error:
         return None
     devices.sort(key=lambda d: not d.type & cl.device_type.GPU)
-    return OpenCLDriver(devices[0]) if devices else None
+    return next((OpenCLDriver(d) for d in devices if _compiles(d)), None)
+
+
+def _compiles(device: Any) -> bool:
+    """Whether a device takes any program: PoCL 3 takes none on a processor newer than it is."""
+    import pyopencl as cl
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            text = "__kernel void f(__global int* a) { a[0] = 1; }"
+            cl.Program(cl.Context([device]), text).build()
+        except cl.Error as error:
+            warnings.simplefilter("default")
+            first = next((x for x in str(error).splitlines() if x.startswith("error:")), error)
+            warnings.warn(f"OpenCL's device {device.name.strip()!r} compiles no program ({first}), "
+                          "so it is not used", stacklevel=2)
+            return False
+    return True
 
 
 __all__ = ["OpenCLDriver", "open_device"]

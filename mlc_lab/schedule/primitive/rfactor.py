@@ -439,8 +439,4 @@ def _replace_nest(body: Stmt, loops: Sequence[StmtSRef], loop: For, reduce_loops
             new = new.body
         return seq(nest, new) if stmt is outermost else new
 
-    return _flatten(visit(body))
-
-
-def _flatten(stmt: Stmt) -> Stmt:
-    return seq(*stmt.seq) if isinstance(stmt, SeqStmt) else stmt
+    return visit(body)
