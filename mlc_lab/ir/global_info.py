@@ -48,7 +48,7 @@ class VDevice(GlobalInfo):
                  ) -> None:
         if target is not None:
             target = above("Target")(target)
-        if not isinstance(vdevice_id, int) or vdevice_id < 0:
+        if vdevice_id < 0:
             raise ValueError(f"the number of a virtual device is 0 or more, got {vdevice_id!r}")
         self._init(target, int(vdevice_id), str(memory_scope))
 

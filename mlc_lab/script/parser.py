@@ -223,8 +223,9 @@ class Parser(StatementParser):
                     ) -> IRModule:
         """The functions of a module, and what else it says."""
         for item in node.body:  # what heads may name
-            if _is_form(item) == "module_global_infos":
-                self.module_form(item.value, mod)
+            infos = _global_infos(item)
+            if infos is not None:
+                self.module_form(infos, mod)
         for item in definitions:
             declare = FUNCTION_DECLARERS.get(self.kind_of(item) or "")
             if declare is not None:
@@ -241,7 +242,7 @@ class Parser(StatementParser):
                     for var, extra in self.extra_functions.items():
                         mod.update_func(var, extra)
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-                if _is_form(item) != "module_global_infos":
+                if _global_infos(item) is None:
                     self.module_form(item.value, mod)
             elif isinstance(item, ast.Assign):
                 if getattr(item.targets[0], "id", None) not in self.functions:
@@ -285,11 +286,11 @@ class Parser(StatementParser):
         return call if kind is None else E.Call(kind, call.op, call.args)
 
 
-def _is_form(item: ast.stmt) -> str:
-    """The word that a statement of a module calls; "" for any other."""
-    if isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-        return str(getattr(item.value.func, "attr", ""))
-    return ""
+def _global_infos(item: ast.stmt) -> ast.Call | None:
+    """The call of I.module_global_infos that a statement is; None for any other."""
+    call = item.value if isinstance(item, ast.Expr) else None
+    named = isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "module_global_infos"
+    return call if isinstance(call, ast.Call) and named else None
 
 
 def with_root(body: S.Stmt, allocs: list[Buffer]) -> S.Stmt:

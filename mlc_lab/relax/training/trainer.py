@@ -10,6 +10,7 @@ from ...ir.diagnostics import MLCError
 from ...ir.dtype import numpy_dtype
 from ...runtime import NDArray, array
 from ..expr import Var
+from ..gradients.common import tensor
 from .optimizer import _sizes
 from .setup_trainer import ADJOINT, BACKBONE, OPTIMIZER
 
@@ -52,7 +53,7 @@ class Trainer:
     # --------------------------------------------------------------------------- values
 
     def _zeros(self, variables: Sequence[Var]) -> list[NDArray | None]:
-        return [self._on_device(np.zeros(_sizes(v), numpy_dtype(v.struct_info.dtype)))
+        return [self._on_device(np.zeros(_sizes(v), numpy_dtype(tensor(v).dtype)))
                 for v in variables]
 
     def zero_init_params(self) -> None:
@@ -71,7 +72,7 @@ class Trainer:
             shape = _sizes(p)
             bound = np.sqrt(6.0 / max(sum(shape), 1))
             made.append(self._on_device((bound * np.random.uniform(-1.0, 1.0, shape)).astype(
-                numpy_dtype(p.struct_info.dtype))))
+                numpy_dtype(tensor(p).dtype))))
         self._params = made
 
     def load_params(self, params: Sequence[Any] | Mapping[str, Any]) -> None:

@@ -261,7 +261,8 @@ class _Adjoint:
     def _through_call(self, var: Var, call: Call) -> None:
         name = op_name(call)
         row = OPERATORS.get(name)
-        if row is None or (row.gradient is None and name != _WITH_GRAD):
+        rule = None if row is None else row.gradient
+        if rule is None and name != _WITH_GRAD:
             if not any(map(self._can_have, call.args)):
                 return
             raise self.error(self._no_rule(name or str(getattr(call.op, "name_hint", call.op))))
@@ -272,7 +273,8 @@ class _Adjoint:
                 parts = [Tuple(self._te_gradient(kept_call, grad))]
                 targets: Any = [call.args[1]]
             else:
-                parts, targets = row.gradient(kept_var, kept_call, grad, self.bb), call.args
+                assert rule is not None
+                parts, targets = rule(kept_var, kept_call, grad, self.bb), call.args
         except GradientError as error:
             if str(error).startswith("Gradient of"):
                 raise

@@ -14,7 +14,7 @@ from ...struct_info import StructInfo
 from ..base import HINT
 from ..conv import windows
 from ..declare import Flag, IntegerTensor, Ints, Tensor, Text, Value, Whole, operator
-from ..later import topi
+from ..later import topi, utils
 
 
 @operator("relax.grad.no_grad", **HINT)
@@ -82,7 +82,7 @@ def take_backward(output_grad: Tensor, x: Tensor, indices: IntegerTensor,
                   axis: Whole | None = None) -> Tensor:
     """The gradient of take for x: what was taken of an element, added up."""
     k = 0 if axis is None else axis % x.ndim
-    shape = [*x.shape[:k], topi.utils.product(indices.shape), *x.shape[k + 1:]]
+    shape = [*x.shape[:k], utils.product(indices.shape), *x.shape[k + 1:]]
     flat = topi.reshape(indices, (shape[k],))
     places = topi.transform.injective(shape, lambda *i: flat(i[k]), "T_places")
     return topi.scatter_elements(topi.full(x.shape, x.dtype, 0), places,
