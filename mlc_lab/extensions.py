@@ -46,6 +46,8 @@ ROWS: dict[str, str] = {
     "names of T": "mlc_lab.compat.dialect:T_NAMES",
     "modules of scripts": "mlc_lab.compat.dialect:MODULE_NAMES",
     "names of relax": "mlc_lab.compat.relax_names:NAMES",
+    "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
+    "struct info of an early Var": "mlc_lab.compat.early_relax:var_info",
     "names of R": "mlc_lab.compat.relax_names:R_NAMES",
     # files
     "savable parts of TensorIR": "mlc_lab.tir.saving",
@@ -55,6 +57,9 @@ ROWS: dict[str, str] = {
     "is_base_of": "mlc_lab.relax.struct_info_check:is_base_of",
     "bind_params": "mlc_lab.relax.transform.bind_params:bind_params",
     "bind_symbolic_vars": "mlc_lab.relax.transform.bind_symbolic_vars:bind_symbolic_vars",
+    "get_static_type": "mlc_lab.relax.analysis:get_static_type",
+    "inline_functions":
+        "mlc_lab.relax.transform.inline_private_functions:inline_functions",
     "shape_of": "mlc_lab.relax.op:shape_of",
     "infer_call": "mlc_lab.relax.op.registry:infer_call",
     "decorators of scripts": "mlc_lab.script.entry",
@@ -94,6 +99,7 @@ ROWS: dict[str, str] = {
     "specialize": "mlc_lab.tir.functor:specialize",
     "substitute": "mlc_lab.tir.functor:substitute",
     "eval_set": "mlc_lab.arith.interval_arithmetic:eval_set",
+    "Target": "mlc_lab.target:Target",
     "Analyzer": "mlc_lab.arith.analyzer:Analyzer",
 }
 
@@ -115,7 +121,8 @@ NAMES: dict[str, dict[str, str]] = {
             "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
     },
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
-        "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")},
+        "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
+            "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},
     "relax.pipeline": {"static_shape_tuning": f"{_TUNING}:static_shape_tuning"},
 }
 

@@ -17,6 +17,8 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "autotvm.tuner": "meta_schedule.legacy.tuners",
            "autotvm.record": "meta_schedule.legacy.records",
            "auto_scheduler": "meta_schedule.legacy.auto_scheduler",
+           "_ffi.base": "error", "ir.base": "ir", "script.parser.relax.entry": "relax.script.words",
+           "relax.transform.transform": "relax.transform",
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            "contrib.cblas": "compat.contrib.cblas",
            "meta_schedule.runner": "meta_schedule.measure.runner",

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from .. import relax
+from . import early_relax
 from ..relax.script import names as R
+from ..relax.script import words
 
 
 def dyn_tensor_type(ndim: int = -1, dtype: str | None = "float32") -> Any:
@@ -27,7 +29,8 @@ NAMES: dict[str, Any] = {
     # before struct info
     "DynTensorType": dyn_tensor_type, "ShapeType": relax.ShapeStructInfo,
     "ObjectType": relax.ObjectStructInfo, "FuncType": func_type,
-    "PackedFuncType": relax.ObjectStructInfo,
+    "PackedFuncType": relax.ObjectStructInfo, "RuntimeDepShape": early_relax.RuntimeDepShape,
+    "function": R.function, "vm_build": early_relax.VM_BUILD,
     # later versions, which call struct info types
     "TensorType": relax.TensorStructInfo, "TupleType": relax.TupleStructInfo,
     "PrimType": relax.PrimStructInfo, "AnyType": relax.ObjectStructInfo,
@@ -35,8 +38,8 @@ NAMES: dict[str, Any] = {
 }
 #: name after `R.` in another version -> what it is here
 R_NAMES: dict[str, Any] = {
-    "Any": R.Object, "call_tir_packed": R.call_dps_packed, "match_shape": R.match_cast,
-    "invoke_closure_pure": R.invoke_pure_closure,
+    "Any": R.Object, "call_tir_packed": R.call_dps_packed,
+    "invoke_closure_pure": R.invoke_pure_closure, "entry": words, **early_relax.R_ONLY,
 }
 
 __all__ = ["NAMES", "R_NAMES", "dyn_tensor_type", "func_type"]

@@ -5,6 +5,9 @@ from .diagnostics import DiagnosticError as DiagnosticError
 from .diagnostics import MLCError as MLCError
 from .diagnostics import WellFormedError as WellFormedError
 from .diagnostics import render_source as render_source
+from .global_info import DummyGlobalInfo as DummyGlobalInfo
+from .global_info import GlobalInfo as GlobalInfo
+from .global_info import VDevice as VDevice
 from .module import BaseFunc as BaseFunc
 from .module import GlobalVar as GlobalVar
 from .module import IRModule as IRModule

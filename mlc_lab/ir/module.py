@@ -60,6 +60,8 @@ class BaseFunc(Node):
         changes = key if isinstance(key, Mapping) else {key: value}
         return self.replace(attrs={**(self.attrs or {}), **normalize_attrs(changes)})
 
+    with_attrs = with_attr  # TVM's name where there are several
+
     def without_attr(self, key: str) -> Self:
         """A copy without attribute `key`."""
         return self.replace(attrs={k: v for k, v in (self.attrs or {}).items() if k != key})
@@ -185,11 +187,22 @@ class IRModule:
         new.attrs[key] = value
         return new
 
+    def with_attrs(self, attrs: Mapping[str, Any]) -> "IRModule":
+        """A copy with several module attributes set."""
+        new = self.copy()
+        new.attrs.update(attrs)
+        return new
+
     def without_attr(self, key: str) -> "IRModule":
         """A copy without a module attribute."""
         new = self.copy()
         new.attrs.pop(key, None)
         return new
+
+    def update_global_info(self, name: str, global_info: Any) -> None:
+        """Set what the module knows under a name: a list of GlobalInfo."""
+        self.global_infos[name] = list(global_info) if isinstance(global_info, (list, tuple)) else [
+            global_info]
 
     def get_attr(self, key: str) -> Any:
         """A module attribute, None where there is none."""

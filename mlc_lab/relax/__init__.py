@@ -49,7 +49,7 @@ _LATER: dict[str, str] = {
     "call_tir": "op:call_tir", "call_tir_inplace": "op:call_tir_inplace",
     "call_tir_with_grad": "op:call_tir_with_grad",
     "call_dps_packed": "op:call_dps_packed", "call_pure_packed": "op:call_pure_packed",
-    "pipeline": "pipeline", "well_formed": "analysis:well_formed",
+    "training": "training", "pipeline": "pipeline", "well_formed": "analysis:well_formed",
     "get_pipeline": "pipeline:get_pipeline", "build": "building:build",
     "get_default_pipeline": "pipeline:get_default_pipeline",
     "register_pipeline": "pipeline:register_pipeline",

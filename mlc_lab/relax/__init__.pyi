@@ -64,6 +64,7 @@ from mlc_lab.relax import libraries as libraries
 from mlc_lab.relax import pipeline as pipeline
 from mlc_lab.relax.libraries import register_library as register_library
 from mlc_lab.relax.pipeline import register_pipeline as register_pipeline
+from mlc_lab.relax import training as training
 from mlc_lab.relax import transform as transform
 from mlc_lab.relax import utils as utils
 from mlc_lab.relax import vm as vm

@@ -58,7 +58,10 @@ class Var(Expr):
     struct_info_: StructInfo | None = plain()
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None,
-                 span: object = None) -> None:
+                 span: object = None, **early: Any) -> None:
+        if early or isinstance(span, StructInfo) or isinstance(struct_info, (tuple, list)):
+            # Relax of 2022 has a shape and a type
+            struct_info = above("struct info of an early Var")(struct_info, span, **early)
         if struct_info is not None and not isinstance(struct_info, StructInfo):
             struct_info = as_struct_info(struct_info)
         self._init(str(name_hint), struct_info)
@@ -383,6 +386,11 @@ class Function(BaseFunc, Expr):
     def bind_params(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with parameters (by name or Var) fixed to values."""
         return above("bind_params")(self, binding_map)
+
+    def inline_functions(self, function_map: Mapping[Any, "Function"]) -> "Function":
+        """The function with the bodies of functions of its module (by name or GlobalVar) in place
+        of calls of them."""
+        return above("inline_functions")(self, function_map)
 
     def bind_symbolic_vars(self, binding_map: Mapping[Any, Any]) -> "Function":
         """The function with symbolic dimensions (by name or tir.Var) fixed."""

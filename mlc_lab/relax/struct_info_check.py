@@ -99,6 +99,10 @@ def struct_info_base_check(base: StructInfo, derived: StructInfo,
             if derived.dtype:
                 return BaseCheck.FAIL_L0
             result = BaseCheck.FAIL_L1
+        if base.vdevice is not None and base.vdevice != derived.vdevice:
+            if derived.vdevice is not None:
+                return BaseCheck.FAIL_L0
+            result = BaseCheck.FAIL_L1
         if base.shape is not None and base.shape is derived.shape:
             return result
         return min(result, _check_shape((base.dims, base.ndim), (derived.dims, derived.ndim),
@@ -153,13 +157,14 @@ def struct_info_lca(a: StructInfo, b: StructInfo, analyzer: Analyzer | None = No
         return b
     if isinstance(a, TensorStructInfo) and isinstance(b, TensorStructInfo):
         dtype = a.dtype if a.dtype == b.dtype else ""
+        vdevice = a.vdevice if a.vdevice == b.vdevice else None
         if a.ndim != b.ndim:
-            return TensorStructInfo(None, dtype)
+            return TensorStructInfo(None, dtype, vdevice)
         if a.shape is not None and (a.shape is b.shape or (
                 a.dims is not None and b.dims is not None
                 and same_shape(a.dims, b.dims, analyzer))):
-            return TensorStructInfo(a.shape, dtype)
-        return TensorStructInfo(None, dtype, ndim=a.ndim)
+            return TensorStructInfo(a.shape, dtype, vdevice)
+        return TensorStructInfo(None, dtype, vdevice, a.ndim)
     if isinstance(a, ShapeStructInfo) and isinstance(b, ShapeStructInfo):
         return ShapeStructInfo(ndim=a.ndim if a.ndim == b.ndim else -1)
     if isinstance(a, PrimStructInfo) and isinstance(b, PrimStructInfo):

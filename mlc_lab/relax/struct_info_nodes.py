@@ -50,6 +50,16 @@ class Expr(Node):
         """Later TVM's name for `struct_info`."""
         return self.struct_info
 
+    @property
+    def shape_(self) -> Any:
+        """The name of 2022 for the shape of a tensor; None where it is not known."""
+        return getattr(self.struct_info, "shape", None)
+
+    @property
+    def checked_type(self) -> "StructInfo":
+        """TVM's name for what is known without dimensions."""
+        return above("get_static_type")(self.struct_info)
+
     def __call__(self, *args: object, attrs: Any = None) -> "Expr":
         return _maker("call_expr")(self, args, attrs)
 

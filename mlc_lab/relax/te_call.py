@@ -24,6 +24,10 @@ class _Arguments:
         self.builder = builder
         self.tensors: list[Tensor] = []
         self.exprs: list[Expr] = []
+        #: the same, and between them scalars that are known when the program runs: what the
+        #: function takes, and the arguments
+        self.params: list[Any] = []
+        self.args: list[Expr] = []
         self.symbols: dict[E.Var, E.Var] = {}
 
     def dim(self, value: E.PrimExpr) -> E.PrimExpr:
@@ -53,6 +57,18 @@ class _Arguments:
         made = placeholder([self.dim(d) for d in info.dims], info.dtype, name)
         self.tensors.append(made)
         self.exprs.append(expr)
+        self.params.append(made)
+        self.args.append(expr)
+        return made
+
+    def scalar(self, expr: Expr, dtype: str) -> E.Var:
+        """The variable of a scalar of the program, which is a parameter."""
+        for param, arg in zip(self.params, self.args):
+            if arg is expr:
+                return param
+        made = E.Var(getattr(expr, "name_hint", None) or _letter(len(self.params)), dtype)
+        self.params.append(made)
+        self.args.append(expr)
         return made
 
     def convert(self, value: Any) -> Any:
@@ -88,6 +104,8 @@ class _Arguments:
             return [self.dim(v) for v in info.values]
         if isinstance(info, PrimStructInfo) and info.value is not None:
             return self.dim(info.value)
+        if isinstance(info, PrimStructInfo):
+            return self.scalar(value, info.dtype)
         raise TypeError(f"an argument of {info} cannot be used in a tensor expression")
 
 
@@ -129,7 +147,7 @@ def call_te(builder: BlockBuilder, func: Callable, args: tuple, kwargs: dict[str
     captured = {v: given.dim(v) for v in used if v in builder.symbols()}
     used.update(v for v in captured.values() if isinstance(v, E.Var))
     scalars = [v for v in _unbound(list(given.symbols.values()), given.tensors) if v in used]
-    prim = create_prim_func([*given.tensors, *outs, *scalars], "int64")
+    prim = create_prim_func([*given.params, *outs, *scalars], "int64")
     prim = prim.without_attr("global_symbol")
     if captured:
         prim = prim.specialize(captured)
@@ -142,7 +160,7 @@ def call_te(builder: BlockBuilder, func: Callable, args: tuple, kwargs: dict[str
     out_info = infos[0] if not isinstance(result, (list, tuple)) else infos if len(
         infos) > 1 else infos[0]
     tir_vars = ShapeExpr([back[v] for v in scalars]) if scalars else None
-    return call_tir(var, Tuple(given.exprs), out_info, tir_vars)
+    return call_tir(var, Tuple(given.args), out_info, tir_vars)
 
 
 def _free_of(outs: list[Tensor]) -> list[E.Var]:

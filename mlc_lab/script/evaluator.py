@@ -110,6 +110,9 @@ class Evaluator(Scopes):
         try:
             return allowed.attribute(base, name)
         except AttributeError:
+            other = None if self.elsewhere is None else self.elsewhere(name, base)
+            if other is not None:
+                return other
             close = similar(name, allowed.names_after(base), 3)
             prefix = written(node.value)
             hint = f"did you mean {' or '.join(f'{prefix}.{c}' for c in close)}?" if close else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..above import above
+from ..ir.global_info import DummyGlobalInfo, VDevice
 from ..ir.module import GlobalVar, IRModule
 from .tir import Form, Range
 
@@ -26,6 +27,16 @@ class ModuleForm(Form):
 module_attrs = ModuleForm("module_attrs")
 module_get_attrs = ModuleForm("module_get_attrs")
 module_global_infos = ModuleForm("module_global_infos")
+
+
+def vdevice(target: Any = None, vdevice_id: int = 0, memory_scope: str = "global") -> VDevice:
+    """A device that tensors of the module may live on."""
+    return VDevice(target, vdevice_id, memory_scope)
+
+
+def dummy_global_info() -> DummyGlobalInfo:
+    """Nothing, as something that a module knows."""
+    return DummyGlobalInfo()
 
 
 if TYPE_CHECKING:
@@ -52,5 +63,5 @@ ir_module.script_kind = "module"
 #: TVM's older name
 module = ir_module
 
-__all__ = ["GlobalVar", "Range", "ir_module", "module", "module_attrs", "module_get_attrs",
-           "module_global_infos"]
+__all__ = ["GlobalVar", "Range", "dummy_global_info", "ir_module", "module", "module_attrs",
+           "module_get_attrs", "module_global_infos", "vdevice"]

@@ -11,7 +11,8 @@ import ast
 from typing import Any, Callable, Mapping
 
 from ..above import above
-from ..ir.diagnostics import WellFormedError
+from ..ir.diagnostics import DiagnosticError, WellFormedError
+from ..ir.global_info import MODULES
 from ..ir.module import BaseFunc, GlobalVar, IRModule
 from ..ir.node import Node
 from ..reading.python_text import written
@@ -201,18 +202,34 @@ class Parser(StatementParser):
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
         self.functions = {n.name: GlobalVar(n.name) for n in definitions}
         for item in definitions:
-            kind = self.eval(item.returns) if isinstance(
-                item.returns, (ast.Attribute, ast.Name)) else None
+            try:
+                kind = self.eval(item.returns) if isinstance(
+                    item.returns, (ast.Attribute, ast.Name)) else None
+            except DiagnosticError:  # a mistake, or a word of the function's own language
+                kind = None
             if isinstance(kind, T.DtypeName):
                 self.return_types[self.functions[item.name]] = kind.dtype
         reference = ModuleRef(self.functions)
         self.define(node.name, reference)
         self.define("cls", reference)
+        mod = IRModule()
+        MODULES.append(mod.global_infos)
+        try:
+            return self.module_body(node, definitions, mod)
+        finally:
+            MODULES.pop()
+
+    def module_body(self, node: ast.ClassDef, definitions: list[ast.FunctionDef], mod: IRModule
+                    ) -> IRModule:
+        """The functions of a module, and what else it says."""
+        for item in node.body:  # what heads may name
+            infos = _global_infos(item)
+            if infos is not None:
+                self.module_form(infos, mod)
         for item in definitions:
             declare = FUNCTION_DECLARERS.get(self.kind_of(item) or "")
             if declare is not None:
                 declare(self, item)
-        mod = IRModule()
         for item in node.body:
             self.declare_extern(item, mod)
         for item in node.body:
@@ -225,7 +242,8 @@ class Parser(StatementParser):
                     for var, extra in self.extra_functions.items():
                         mod.update_func(var, extra)
             elif isinstance(item, ast.Expr) and isinstance(item.value, ast.Call):
-                self.module_form(item.value, mod)
+                if _global_infos(item) is None:
+                    self.module_form(item.value, mod)
             elif isinstance(item, ast.Assign):
                 if getattr(item.targets[0], "id", None) not in self.functions:
                     self.assign_names(item.targets[0], self.eval(item.value))
@@ -266,6 +284,13 @@ class Parser(StatementParser):
         call = super().call_global(node, var, args)
         kind = self.return_types.get(var)
         return call if kind is None else E.Call(kind, call.op, call.args)
+
+
+def _global_infos(item: ast.stmt) -> ast.Call | None:
+    """The call of I.module_global_infos that a statement is; None for any other."""
+    call = item.value if isinstance(item, ast.Expr) else None
+    named = isinstance(call, ast.Call) and getattr(call.func, "attr", "") == "module_global_infos"
+    return call if isinstance(call, ast.Call) and named else None
 
 
 def with_root(body: S.Stmt, allocs: list[Buffer]) -> S.Stmt:

@@ -18,6 +18,7 @@ import re
 from typing import Any, Callable, Iterable
 
 from ..above import above
+from ..ir.global_info import DummyGlobalInfo, VDevice
 from ..ir.module import GlobalVar, IRModule
 from ..ir.node import Node
 from ..ir.recursion import grows_stack
@@ -40,7 +41,10 @@ EXTRA_PRINTERS: dict[type, Callable[["Printer", Any], None]] = {}
 #: printers of further function types: type -> (order in a module, function(printer, func, name))
 FUNCTION_PRINTERS: dict[type, tuple[int, Callable[["Printer", Any, str], None]]] = {}
 #: further values that may stand in attributes: type -> function(printer, value) -> text
-ATTR_PRINTERS: dict[type, Callable[["Printer", Any], str]] = {}
+ATTR_PRINTERS: dict[type, Callable[["Printer", Any], str]] = {
+    VDevice: lambda p, value: _device(p, value),
+    DummyGlobalInfo: lambda p, value: f"{p.I}.dummy_global_info()",
+}
 
 
 class Frame:
@@ -77,6 +81,8 @@ class Printer:
         self.concise = True
         self.used: set[str] = set()
         self.metadata: dict[str, list] = {}
+        #: the virtual devices of the module, which tensors name
+        self.devices: list[VDevice] = []
         self.module_name = "Module"
         #: whether a function of Relax stands in a module
         self._in_module = False
@@ -365,6 +371,8 @@ class Printer:
             self.line(f"{self.I}.module_attrs({self.attrs(mod.attrs)})")
         if mod.global_infos:
             self.line(f"{self.I}.module_global_infos({self.attrs(mod.global_infos)})")
+            self.devices = [v for v in mod.global_infos.get("vdevice", ())
+                            if isinstance(v, VDevice) and v.target is not None]
         functions = sorted(mod.functions.items(), key=lambda item: (
             FUNCTION_PRINTERS[type(item[1])][0] if type(item[1]) in FUNCTION_PRINTERS else 9,
             item[0].name_hint))
@@ -451,6 +459,15 @@ def _meta_kind(value: object) -> str:
 
 
 FUNCTION_PRINTERS[PrimFunc] = (1, prim_func)
+
+
+def _device(p: Printer, value: VDevice) -> str:
+    """"cuda:1" for one that the module has; else in full."""
+    if value in p.devices:
+        same = [v for v in p.devices if v.target.kind is value.target.kind]
+        return quote(f"{value.target.kind.name}:{same.index(value)}")
+    target = value.target and str(value.target)
+    return f"{p.I}.vdevice({p.attr(target)}, {value.vdevice_id}, {quote(value.memory_scope)})"
 
 
 def script(obj: object, *, printer: type = Printer, print_line_numbers: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from typing import Any, Mapping
+from typing import Any, Callable, Mapping
 
 from ..ir.diagnostics import DiagnosticError
 from ..reading import reason, similar
@@ -19,6 +19,9 @@ class Scopes:
 
     Parsers of one text share a `budget`, which bounds what they make.
     """
+
+    #: what else a name is, alone or after a module: of another version of the language
+    elsewhere: Callable[..., Any] | None = None
 
     def __init__(self, source: Source, env: Mapping[str, Any], budget: Budget | None = None
                  ) -> None:
@@ -62,6 +65,9 @@ class Scopes:
             return value
         if name in bounded.NAMES:
             return bounded.NAMES[name]
+        other = None if self.elsewhere is None else self.elsewhere(name)
+        if other is not None:
+            return other
         raise self.unknown(node, name)
 
     def unknown(self, node: ast.AST, name: str) -> DiagnosticError:

@@ -356,6 +356,7 @@ _STATEMENTS: dict[type, Callable[[StatementParser, Any], None]] = {
     ast.For: StatementParser.visit_for, ast.While: StatementParser.visit_while,
     ast.If: StatementParser.visit_if, ast.Assert: StatementParser.visit_assert,
     ast.Return: StatementParser.visit_return, ast.Pass: StatementParser.visit_pass,
+    ast.Nonlocal: StatementParser.visit_pass, ast.Global: StatementParser.visit_pass,
     ast.With: StatementParser.visit_with, ast.FunctionDef: StatementParser.visit_functiondef,
     ast.Break: StatementParser.visit_jump, ast.Continue: StatementParser.visit_jump,
 }

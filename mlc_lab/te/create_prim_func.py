@@ -13,7 +13,9 @@ from ..ir.recursion import grows_stack
 from ..tir import op as O
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer, decl_buffer
-from ..tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var
+from ..tir.expr import (
+    BufferLoad, Call, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var,
+)
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, free_vars, substitute, uses_var
 from ..tir.stmt import (
@@ -44,6 +46,24 @@ class _ToBuffers(Mutator):
         if a.dtype != b.dtype:  # an int32 index was widened
             a, b = O.match_types(a, b)
         return type(node)(a, b)
+
+    def visit_Select(self, node: Select) -> PrimExpr:
+        condition, *values = map(self.visit, (node.condition, node.true_value, node.false_value))
+        if values[0] is node.true_value and values[1] is node.false_value and (
+                condition is node.condition):
+            return node
+        return Select(condition, *O.match_types(*values))
+
+    def visit_Call(self, node: Call) -> PrimExpr:
+        args = tuple(map(self.visit, node.args))
+        if all(a is b for a, b in zip(args, node.args)):
+            return node
+        if getattr(node.op, "name", "") == "tir.if_then_else":
+            return O.if_then_else(args[0], *O.match_types(*args[1:]))
+        # what is called takes what it took
+        return node.replace(args=tuple(
+            O.cast(a, b.dtype) if isinstance(a, PrimExpr) and a.dtype != b.dtype else a
+            for a, b in zip(args, node.args)))
 
 
 class _Builder:

@@ -471,6 +471,10 @@ class Op(Node):
         try:
             return OPS[name]
         except KeyError:
+            if str(name).startswith("relax."):  # an operator of an earlier version, or not loaded
+                above("early names of Relax")
+                if name in OPS:
+                    return OPS[name]
             raise ValueError(f"there is no operator named {name!r}") from None
 
 

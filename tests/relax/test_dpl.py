@@ -248,3 +248,41 @@ def test_an_operator_has_no_struct_info():
 def test_library_patterns(func):
     pattern = make_fused_bias_activation_pattern("relax.matmul", True, "relax.nn.relu")
     assert not pattern.match(get_var2val(func)[func.body.body], get_var2val(func))
+
+
+def test_items_of_patterns_and_what_they_ask_for():
+    pair = is_tuple([wildcard(), is_dfv()])
+    a, b = relax.Var("a"), relax.DataflowVar("b")
+    value = relax.Tuple([a, b])
+    assert pair[1].match(relax.TupleGetItem(value, 1)) and pair[-1].index == 1
+    assert pair[None].match(relax.TupleGetItem(value, 0))
+    assert not pair[0].match(relax.TupleGetItem(value, 1))
+    with pytest.raises(IndexError, match="2 field"):
+        pair[2]
+    assert list(is_shape([2, 3])) == [2, 3] and len(is_shape([2, 3])) == 2
+    assert has_dtype("float16").dtype == "float16"
+    assert wildcard().has_shape([2, 3]).shape == (2, 3)
+
+
+def test_a_chain_has_a_double():
+    call = 'R.call_dps_packed("{}", ({},), out_sinfo=R.Tensor((4,), "float32"))'.format
+    func = from_source(f"""
+@R.function
+def main(x: R.Tensor((4,), "float32")):
+    with R.dataflow():
+        a = {call("f", "x")}
+        b = {call("g", "a")}
+        c = {call("f", "x")}
+        d = {call("g", "c")}
+        e = R.add(b, d)
+        R.output(e)
+    return e
+""")
+    with PatternContext() as ctx:
+        first = is_call_dps_packed("f") >> is_call_dps_packed("g")
+        second = first.dup()
+        assert not set(first.patterns) & set(second.patterns)
+        is_var("x").fork_to(first, second)
+        found = ctx.match_dfb(func.body.blocks[0])
+    names = [found[p].name_hint for p in (*first.patterns, *second.patterns)]
+    assert sorted(names) == ["a", "b", "c", "d"] and ord(names[1]) == ord(names[0]) + 1

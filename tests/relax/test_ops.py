@@ -33,7 +33,8 @@ def info(call):
 def test_every_constructor_has_a_row_and_a_docstring():
     for namespace, prefix in ((op, "relax."), (op.nn, "relax.nn."), (op.memory, "relax.memory."),
                               (op.vm, "relax.vm."), (op.builtin, "relax.builtin."),
-                              (op.image, "relax.image.")):
+                              (op.image, "relax.image."),
+                              (op.grad, "relax.grad.")):
         for name in namespace.__all__:
             fn = getattr(namespace, name)
             if not inspect.isfunction(fn) or not fn.__module__.startswith("mlc_lab.relax.op"):
@@ -41,7 +42,8 @@ def test_every_constructor_has_a_row_and_a_docstring():
             assert fn.__doc__, name
             composed = {"linear", "relu6", "masked_fill", "attention_bias", "call_packed"}
             helpers = {"slice_extent", "parse_subscripts", "tensor_of_args", "out_struct_info",
-                       "infer_call", "lookup", "make_call", "register_legalize", "register_op"}
+                       "infer_call", "lookup", "make_call", "register_gradient",
+                       "register_legalize", "register_op"}
             if name not in composed | helpers:
                 assert prefix + name in OPERATORS, prefix + name
 
@@ -246,3 +248,19 @@ def test_places_need_a_dtype_that_has_numbers_for_them(dtype):
     relax.BlockBuilder().normalize(op.topk(x, 2, 0, "values", dtype=dtype))
     if dtype != "bool":
         relax.BlockBuilder().normalize(op.argsort(x, 1, dtype=dtype))
+
+
+@pytest.mark.parametrize("call", [
+    lambda: op.nn.conv2d(var(1, 3, 8, 8), var(4, 3, 3, 3), out_layout="OHWN"),
+    lambda: op.nn.conv1d_transpose(var(1, 3, 8), var(3, 4, 3), out_layout="OWN"),
+    lambda: op.nn.max_pool2d(var(1, 3, 8, 8), out_layout="NCH"),
+    lambda: op.nn.adaptive_avg_pool2d(var(1, 3, 8, 8), 1, out_layout="NKHW"),
+])
+def test_a_layout_of_the_result_of_other_letters_is_refused(call):
+    with pytest.raises(StructInfoError, match="of the result must be made of the letters"):
+        call()
+
+
+def test_operands_of_two_dtypes_are_a_type_error():
+    with pytest.raises(TypeError, match="convert one with R.astype"):
+        op.add(var(3), whole(3))

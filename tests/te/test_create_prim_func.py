@@ -262,3 +262,20 @@ def test_reduction_axes_that_depend_on_each_other_are_refused():
     B = te.compute((1,), lambda i: te.sum(A[axes[0].var + turned], axis=axes), "B")
     with pytest.raises(ValueError, match="depend on each other"):
         te.create_prim_func([A, B])
+
+
+def test_a_choice_between_an_index_and_a_number_has_one_type_when_indices_are_widened():
+    A = te.placeholder((6,), name="A")
+    B = te.compute((6,), lambda i: tir.Select(A[i] > 0, i, tir.const(-1, "int32")), "B")
+    C = te.compute((6,), lambda i: tir.if_then_else(A[i] > 0, tir.max(i, 2), -1), "C")
+    D = te.compute((6,), lambda i: tir.shift_left(i, tir.const(1, "int32")), "D")
+    a = np.array([1, -1, 2, -2, 3, 4], "float32")
+    outs = [np.zeros(6, "int32") for _ in range(3)]
+    func = te.create_prim_func([A, B, C, D], "int64")
+    from mlc_lab.build import build
+
+    for run in (lambda *x: interpret(func, *x), build(func)):
+        run(a, *outs)
+        np.testing.assert_array_equal(outs[0], [0, -1, 2, -1, 4, 5])
+        np.testing.assert_array_equal(outs[1], [2, -1, 2, -1, 4, 5])
+        np.testing.assert_array_equal(outs[2], 2 * np.arange(6))

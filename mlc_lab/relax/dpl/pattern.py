@@ -132,10 +132,18 @@ class DFPattern:
         return self
 
     def dup(self) -> "DFPattern":
-        """A pattern of its own that matches the same things."""
+        """A pattern of its own that matches the same things, parts and all."""
         import copy
 
-        return copy.copy(self)
+        def doubled(value: Any) -> Any:
+            if isinstance(value, DFPattern):
+                return value.dup()
+            return type(value)(map(doubled, value)) if type(value) in (tuple, list) else value
+
+        made = copy.copy(self)
+        for name, value in vars(self).items():
+            setattr(made, name, doubled(value))
+        return made
 
     def used_by(self, other: DFPattern, index: int = -1) -> "PatternSeq":
         """In a PatternContext: the match of this one is used by that of `other` (argument)."""
@@ -174,6 +182,19 @@ class PatternSeq:
         self.patterns = list(patterns)
         for a, b in zip(self.patterns, self.patterns[1:]):
             _context("a chain of patterns").add_edge(a, b, only_use, -1)
+
+    def dup(self) -> "PatternSeq":
+        """A chain of its own that matches the same things, its patterns used alike."""
+        context = _context("a chain of patterns")
+        made = PatternSeq([])
+        made.patterns = [p.dup() for p in self.patterns]
+        twins = dict(zip(self.patterns, made.patterns))
+        for pattern in made.patterns:
+            context.add_node(pattern)
+        for used, user, only, index in list(context.edges):
+            if used in twins and user in twins:
+                context.add_edge(twins[used], twins[user], only, index)
+        return made
 
     def _join(self, other: DFPattern, only: bool, index: int) -> "PatternSeq":
         rest = other.patterns if isinstance(other, PatternSeq) else [other]
@@ -274,6 +295,12 @@ class PrimArrPattern(DFPattern):
     def __init__(self, shape: Sequence[Any]) -> None:
         self.shape = tuple(shape)
 
+    def __getitem__(self, index: int) -> Any:
+        return self.shape[index]
+
+    def __len__(self) -> int:
+        return len(self.shape)
+
     def _match(self, expr: Callee, m: Matching) -> bool:
         value = m.value_of(expr)
         return isinstance(value, ShapeExpr) and _same_dims(value.values, self.shape)
@@ -317,6 +344,15 @@ class TuplePattern(DFPattern):
 
     def __init__(self, fields: Sequence[DFPattern] | None) -> None:
         self.fields = None if fields is None else tuple(fields)
+
+    def __getitem__(self, index: int | None) -> DFPattern:
+        """An item of the tuple; any for None."""
+        if index is not None and self.fields is not None:
+            count = len(self.fields)
+            if not -count <= index < count:
+                raise IndexError(f"item {index} of a tuple pattern of {count} field(s)")
+            index %= count
+        return TupleGetItemPattern(self, index)
 
     def parts(self) -> tuple[DFPattern, ...]:
         return self.fields or ()
@@ -461,12 +497,22 @@ def _info(expr: Callee) -> StructInfo | None:
 class DataTypePattern(_Restricted):
     """A value of one dtype."""
 
+    @property
+    def dtype(self) -> str:
+        """That dtype."""
+        return str(self.wanted)
+
     def holds(self, expr: Callee, m: Matching) -> bool:
         return getattr(_info(expr), "dtype", None) == str(self.wanted)
 
 
 class ShapePattern(_Restricted):
     """A tensor or shape of these dimensions."""
+
+    @property
+    def shape(self) -> tuple:
+        """Those dimensions."""
+        return tuple(self.wanted)
 
     def holds(self, expr: Callee, m: Matching) -> bool:
         info = _info(expr)

@@ -13,11 +13,12 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from . import builtin, image, memory, nn, registry, vm
+from . import builtin, grad, image, memory, nn, registry, vm
 from .declare import CONSTRUCTORS as _CONSTRUCTORS
 from .declare import LISTENERS as _LISTENERS
 from .registry import (
-    OPERATORS, StructInfoError, infer_call, lookup, make_call, register_legalize, register_op,
+    OPERATORS, StructInfoError, infer_call, lookup, make_call, register_gradient,
+    register_legalize, register_op,
 )
 
 if TYPE_CHECKING:  # for editors; what there is, is found below
@@ -35,15 +36,15 @@ if TYPE_CHECKING:  # for editors; what there is, is found below
     from .sorting import *  # noqa: F403
 
 __all__ = [
-    "OPERATORS", "StructInfoError", "builtin", "image", "infer_call", "lookup", "make_call",
-    "memory", "nn", "register_legalize", "register_op", "registry", "vm",
+    "OPERATORS", "StructInfoError", "builtin", "grad", "image", "infer_call", "lookup", "make_call",
+    "memory", "nn", "register_gradient", "register_legalize", "register_op", "registry", "vm",
 ]
 _HERE = _sys.modules[__name__]
 #: the namespaces of operators, by what stands before the last dot of a name
 _NAMESPACES: dict[str, _ModuleType] = {
-    "relax": _HERE, "relax.builtin": builtin, "relax.image": image, "relax.memory": memory,
-    "relax.nn": nn, "relax.vm": vm}
-for _module in (builtin, image, memory, nn, vm):
+    "relax": _HERE, "relax.builtin": builtin, "relax.grad": grad, "relax.image": image,
+    "relax.memory": memory, "relax.nn": nn, "relax.vm": vm}
+for _module in (builtin, grad, image, memory, nn, vm):
     vars(_module)["__all__"] = []
 
 

@@ -8,8 +8,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from ...ir.global_info import VDevice, find_vdevice
 from ...ir.module import GlobalVar
 from ...tir import expr as E
 from ..expr import Call, Expr, ExternFunc, StringImm, Tuple, as_expr, as_struct_info
@@ -18,7 +19,7 @@ from ..struct_info import (
     StructInfo, TensorStructInfo, TupleStructInfo,
 )
 from .common import ints, misfit, show
-from .declare import LATER, Plain, Tensor, Value, constructor, like_first, operator
+from .declare import LATER, Kind, Plain, Tensor, Value, constructor, like_first, operator
 from .registry import make_call
 
 #: what a call gives that is made for its effect only
@@ -126,7 +127,11 @@ def call_tir_inplace(gvar: GlobalVar, args: Any, inplace_indices: Any, out_sinfo
                      {"inplace_indices": ints(inplace_indices)}, (out_struct_info(out_sinfo),))
 
 
-@constructor("relax.call_tir_with_grad", _infer_call_tir)
+def _without_grad(bb: Any, call: Call) -> Expr:
+    return make_call("relax.call_tir", call.args, None, call.sinfo_args)
+
+
+@constructor("relax.call_tir_with_grad", _infer_call_tir, legalize=_without_grad)
 def call_tir_with_grad(gvar: GlobalVar, args: Any, out_sinfo: Any, te_grad_name: str,
                        te_grad_kwargs: Any = None, tir_vars: Any = None) -> Call:
     """call_tir that names the te function of its gradient."""
@@ -173,7 +178,7 @@ def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> 
     if not isinstance(func, (str, ExternFunc)):
         raise TypeError("call_packed takes the name of a packed function; a function of the module "
                         "is called as it is: cls.f(x)")
-    infos = _sinfo_args(sinfo_args)
+    infos = _sinfo_args(attrs.pop("type_args", sinfo_args))  # their name in Relax of 2022
     attrs = {name: _as_tuples(value) for name, value in attrs.items()}
     out = OBJECT if not infos else infos[0] if len(infos) == 1 else TupleStructInfo(infos)
     return Call(_callee(func), tuple(map(as_expr, args)), attrs or None, infos, struct_info=out)
@@ -275,8 +280,22 @@ def shape_to_tensor(expr: Value) -> Tensor:
 HINT = {"infer": like_first, "legalize": lambda bb, call: call.args[0], "any_shape": True}
 
 
-@operator("relax.to_vdevice", **HINT)
-def to_vdevice(data: Tensor, dst_vdevice: Plain) -> Tensor:
+def _vdevice(value: Any) -> VDevice:
+    """A virtual device, or the name of one ("llvm", "cuda:1")."""
+    if isinstance(value, VDevice):
+        return value
+    return find_vdevice(value) if isinstance(value, str) else VDevice(value)
+
+
+Device = Annotated[Any, Kind(_vdevice)]
+
+
+def _infer_to_vdevice(call: Call, data: TensorStructInfo) -> StructInfo:
+    return TensorStructInfo.from_fields(data.shape, data.dtype, data.ndim, call.attrs.dst_vdevice)
+
+
+@operator("relax.to_vdevice", **{**HINT, "infer": _infer_to_vdevice})
+def to_vdevice(data: Tensor, dst_vdevice: Device) -> Tensor:
     """data copied to another device."""
 
 

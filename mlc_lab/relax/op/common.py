@@ -13,7 +13,7 @@ from ..struct_info import (
     PrimStructInfo, ShapeExpr, ShapeStructInfo, TensorStructInfo, TupleStructInfo,
     as_dim, same_dim, surely_different,
 )
-from .registry import StructInfoError
+from .registry import StructInfoError, StructInfoTypeError
 
 UNKNOWN = None
 
@@ -52,6 +52,12 @@ def misfit(call: Any, message: str) -> StructInfoError:
     """The error of a call whose arguments do not fit."""
     name = call if isinstance(call, str) else call.op.name
     return StructInfoError(f"R.{name.removeprefix('relax.')}", message)
+
+
+def misfit_kind(call: Any, message: str) -> StructInfoTypeError:
+    """The error of a call whose arguments are of different kinds, a TypeError too."""
+    name = call if isinstance(call, str) else call.op.name
+    return StructInfoTypeError(f"R.{name.removeprefix('relax.')}", message)
 
 
 def tensor_info(call: Call, index: int, name: str = "") -> TensorStructInfo:
@@ -219,9 +225,22 @@ def join_dtype(call: Call, a: str, b: str, names: tuple[str, str]) -> str:
     if not a or not b:
         return ""
     if a != b:
-        raise misfit(call, f"{names[0]} has dtype {a} and {names[1]} has dtype {b}; convert one "
-                           f'with R.astype(..., "{a}")')
+        raise misfit_kind(call, f"{names[0]} has dtype {a} and {names[1]} has dtype {b}; convert "
+                                f'one with R.astype(..., "{a}")')
     return a
+
+
+def on_vdevice(info: Any, call: Call, operands: Sequence[Any], names: Sequence[str]) -> Any:
+    """A result on the virtual device of its operands, of which none may be on another."""
+    found = [(name, v) for name, x in zip(names, operands)
+             if (v := getattr(x, "vdevice", None)) is not None]
+    if not found or not isinstance(info, TensorStructInfo):
+        return info
+    for name, vdevice in found[1:]:
+        if vdevice != found[0][1]:
+            raise misfit_kind(call, f"{found[0][0]} is on {found[0][1]} and {name} is on {vdevice}"
+                                    ": copy one with R.to_vdevice")
+    return TensorStructInfo.from_fields(info.shape, info.dtype, info.ndim, found[0][1])
 
 
 def like(info: TensorStructInfo, dtype: str | None = None) -> TensorStructInfo:

@@ -50,12 +50,17 @@ def windows(rank: int) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
     return complete
 
 
-def by_letter(call: Any, info: TensorStructInfo, layout: str, wanted: str,
-              name: str) -> dict[str, Any]:
-    """The dimensions of a tensor by the letters of its layout."""
+def need_letters(call: Any, layout: str, wanted: str, name: str) -> None:
+    """Refuse a layout of other letters."""
     if sorted(layout) != sorted(wanted):
         raise misfit(call, f"the layout {layout!r} of {name} must be made of the letters of "
                            f"{wanted!r}")
+
+
+def by_letter(call: Any, info: TensorStructInfo, layout: str, wanted: str,
+              name: str) -> dict[str, Any]:
+    """The dimensions of a tensor by the letters of its layout."""
+    need_letters(call, layout, wanted, name)
     need_ndim(call, info, len(layout), name)
     return dict(zip(layout, info.dims)) if info.dims is not None else {}
 
@@ -102,8 +107,7 @@ def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
         need_numbers(call, 1, "strides", "dilation", "groups")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
-        if sorted(a.out_layout) != sorted(data_default):
-            raise misfit(call, f"out_layout {a.out_layout!r} must be made of {data_default!r}")
+        need_letters(call, a.out_layout, data_default, "the result")
         dtype = _out_dtype(call, data, weight)
         if not x or not w:
             return TensorStructInfo(None, dtype, ndim=rank + 2)
@@ -145,6 +149,7 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
         need_numbers(call, 0, "output_padding")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
+        need_letters(call, a.out_layout, data_default, "the result")
         dtype = _out_dtype(call, data, weight)
         for k in range(rank):
             if a.output_padding[k] >= max(a.strides[k], a.dilation[k]):

@@ -9,7 +9,7 @@ from ..expr import Call, Expr, as_expr
 from ..struct_info import MAKERS, PrimStructInfo, StructInfo, TensorStructInfo
 from .common import (
     broadcast_dims, join_dtype, like, misfit, need_bits, need_float, need_integer, need_number,
-    show, tensor_info, tensor_of,
+    on_vdevice, show, tensor_info, tensor_of,
 )
 from .create import full_like
 from .declare import (
@@ -96,6 +96,10 @@ def _binary_info(call: Call, a: Any, b: Any, result: str | None = None) -> Struc
     dtype = join_dtype(call, a.dtype, b.dtype, names)
     if result is not None:
         dtype = result
+    return on_vdevice(_broadcast_info(call, a, b, dtype, names), call, (a, b), names)
+
+
+def _broadcast_info(call: Call, a: Any, b: Any, dtype: str, names: tuple[str, str]) -> StructInfo:
     if isinstance(a, PrimStructInfo) and isinstance(b, PrimStructInfo):
         return PrimStructInfo(dtype)
     if isinstance(a, PrimStructInfo):

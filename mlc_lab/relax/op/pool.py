@@ -7,7 +7,7 @@ from typing import Any, Callable
 from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import misfit, need_numbers, show, tensor_of
-from .conv import by_letter, check_positive, in_out_layout, windows
+from .conv import by_letter, check_positive, in_out_layout, need_letters, windows
 from .declare import Flag, Ints, Tensor, Text, operator
 from .later import topi, utils
 
@@ -24,6 +24,7 @@ def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: An
         a = call.attrs
         need_numbers(call, 1, "pool_size", "strides", "dilation")
         x = by_letter(call, data, a.layout, default, "data")
+        need_letters(call, a.out_layout, default, "the result")
         if not x:
             return TensorStructInfo(None, data.dtype, ndim=rank + 2)
         out = {"N": x["N"], "C": x["C"]}
@@ -54,6 +55,7 @@ def _adaptive(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
     def infer(call: Call, data: TensorStructInfo) -> StructInfo:
         a = call.attrs
         x = by_letter(call, data, a.layout, default, "data")
+        need_letters(call, a.out_layout, default, "the result")
         if not x:
             return TensorStructInfo(None, data.dtype, ndim=rank + 2)
         if a.output_size is not None:

@@ -28,10 +28,15 @@ class StructInfoError(MLCError, ValueError):
         super().__init__(f"{op}: {message}")
 
 
+class StructInfoTypeError(StructInfoError, TypeError):
+    """Arguments that are of different kinds: their dtypes, or the devices they are on."""
+
+
 class OpRow:
     """What is known of one operator."""
 
-    __slots__ = ("name", "op", "infer", "pure", "legalize", "layout", "precision", "any_shape")
+    __slots__ = ("name", "op", "infer", "pure", "legalize", "layout", "precision", "any_shape",
+                 "gradient")
 
     def __init__(self, name: str, infer: Callable[[Call], StructInfo], pure: bool) -> None:
         self.name, self.infer, self.pure = name, infer, pure
@@ -44,6 +49,8 @@ class OpRow:
         self.precision: str | None = None
         #: whether it can be legalised where the shape of its result is not known
         self.any_shape = False
+        #: `gradient(var, call, grad, builder) -> list`: the gradients of the arguments
+        self.gradient: Callable[..., Any] | None = None
 
 
 #: every operator by name
@@ -69,6 +76,20 @@ def register_legalize(name: str, fn: Callable[[Any, Call], Any] | None = None) -
         return lambda function: register_legalize(name, function)
     lookup(name).legalize = fn
     return fn
+
+
+def register_gradient(op_name: str, fgradient: Callable[..., Any] | None = None,
+                      level: int = 10) -> Any:
+    """Say how gradients go through an operator: `fgradient(var, call, grad, builder) -> list`.
+
+    `var` is what the call was bound to, `grad` the gradient of it; the list has the gradient of
+    each argument, None (or `R.grad.no_grad(arg)`) for one that has none. Without `fgradient` it is
+    a decorator. A later registration takes the place of an earlier one; TVM's `level` says nothing.
+    """
+    if fgradient is None:
+        return lambda function: register_gradient(op_name, function)
+    lookup(op_name).gradient = fgradient
+    return fgradient
 
 
 def lookup(op: Any) -> OpRow:
@@ -101,5 +122,5 @@ def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ())
     return call
 
 
-__all__ = ["OPERATORS", "OpRow", "StructInfoError", "infer_call", "lookup", "make_call",
-           "register_legalize", "register_op"]
+__all__ = ["OPERATORS", "OpRow", "StructInfoError", "StructInfoTypeError", "infer_call", "lookup",
+           "make_call", "register_gradient", "register_legalize", "register_op"]

@@ -11,8 +11,9 @@ from ..op.declare import LISTENERS
 from . import names, parser, printer, words
 
 allowed.offer(names, names.NAMES)
-_NAMESPACES = {"relax": names, "relax.builtin": names.builtin, "relax.image": names.image,
-               "relax.memory": names.memory, "relax.nn": names.nn, "relax.vm": names.vm}
+_NAMESPACES = {"relax": names, "relax.builtin": names.builtin, "relax.grad": names.grad,
+               "relax.image": names.image, "relax.memory": names.memory,
+               "relax.nn": names.nn, "relax.vm": names.vm}
 for _module in _NAMESPACES.values():
     if _module is not names:
         allowed.offer(_module, _module.__all__)

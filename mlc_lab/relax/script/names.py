@@ -16,7 +16,7 @@ from ..expr import ExternFunc, PrimValue, ShapeExpr, StringImm, TupleGetItem, co
 from ..expr import Tuple as _TupleExpr
 from ..op import *  # noqa: F403
 from .. import op as _op
-from ..op import builtin, image, memory, nn, vm
+from ..op import builtin, grad, image, memory, nn, vm
 from .words import (
     RESOLVERS, Callable, Object, Prim, Shape, Tensor, Tuple, dataflow, emit, emit_te, func_attr,
     func_name, match_cast, output,
@@ -93,10 +93,10 @@ def __getattr__(name: _builtins.str) -> _Any:
 __all__ = [
     "Callable", "ExternFunc", "Object", "Prim", "PrimValue", "Shape", "ShapeExpr", "StringImm",
     "Tensor", "Tuple", "TupleGetItem", "builtin", "const", "dataflow", "dtype",
-    "emit", "emit_te", "func_attr", "func_name", "function", "image", "macro", "match_cast",
+    "emit", "emit_te", "func_attr", "func_name", "function", "grad", "image", "macro", "match_cast",
     "memory", "nn", "output", "prim_value", "shape", "str", "tuple", "vm",
 ]
 #: every name of the language: what a script may use after the dot
 NAMES = frozenset(__all__) | {n for n in _op.__all__ if n in globals()} - {
-    "OPERATORS", "StructInfoError", "infer_call", "lookup", "make_call", "register_legalize",
-    "register_op", "registry"}
+    "OPERATORS", "StructInfoError", "infer_call", "lookup", "make_call", "register_gradient",
+    "register_legalize", "register_op", "registry"}

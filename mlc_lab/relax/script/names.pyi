@@ -4,6 +4,7 @@ from mlc_lab.ir.module import GlobalVar as _GlobalVar
 from mlc_lab.relax.expr import Call as _Call
 from mlc_lab.relax.expr import Expr as _Expr
 from mlc_lab.relax.expr import Var as _Var
+from mlc_lab.relax.op.base import Device as _Device
 from mlc_lab.relax.op.declare import Axis as _Axis
 from mlc_lab.relax.op.declare import Dtype as _Dtype
 from mlc_lab.relax.op.declare import Flag as _Flag
@@ -38,7 +39,7 @@ from ..expr import DataTypeImm as _DataTypeImm
 from ..expr import ExternFunc, PrimValue, ShapeExpr, StringImm, TupleGetItem, const
 from ..expr import Tuple as _TupleExpr
 from .. import op as _op
-from ..op import builtin, image, memory, nn, vm
+from ..op import builtin, grad, image, memory, nn, vm
 from .words import RESOLVERS, Callable, Object, Prim, Shape, Tensor, Tuple, dataflow, emit, emit_te, func_attr, func_name, match_cast, output
 def shape(values: _Any) -> ShapeExpr:
     """A shape as a value."""
@@ -332,7 +333,7 @@ def tensor_to_shape(expr: _Tensor) -> _Expr:
     """The values of an integer vector as a shape."""
 def tile(data: _Tensor, repeats: _Ints) -> _Expr:
     """data repeated as a whole, `repeats[k]` times along each dimension."""
-def to_vdevice(data: _Tensor, dst_vdevice: _Plain) -> _Expr:
+def to_vdevice(data: _Tensor, dst_vdevice: _Device) -> _Expr:
     """data copied to another device."""
 def topk(data: _Tensor, k: _Whole = 1, axis: _Axis = -1, ret_type: _Text = 'both', largest: _Flag = True, dtype: _Text = 'int32') -> _Expr:
     """The k largest (or smallest) along `axis`; ret_type is both, values or indices."""

@@ -14,6 +14,7 @@ from ...script import parser as script_parser
 from ...script import tir as T
 from ...tir import expr as E
 from ...tir.stmt import annotation_value
+from ..analysis import contains_impure_call
 from ..block_builder import BlockBuilder
 from ..expr import Call, Expr, Function, SeqExpr, Var, as_expr, as_struct_info
 from ..op.base import VOID
@@ -160,8 +161,9 @@ def parse_function(parser: Parser, node: ast.FunctionDef, options: Mapping[str, 
         parser.scopes.append(dict(parser.functions))
     parser.scopes.append({})
     R.RESOLVERS.append(current.resolve)
-    saved_words = {k: vars(parser).get(k) for k in ("statement", "macro_value")}
+    saved_words = {k: vars(parser).get(k) for k in ("statement", "macro_value", "elsewhere")}
     parser.statement, parser.macro_value = current.statement, current.macro_value
+    parser.elsewhere = current.elsewhere
     blocks, scopes = len(builder._blocks), len(builder._scopes)
     try:
         params = _head(parser, node, current)
@@ -181,8 +183,10 @@ def parse_function(parser: Parser, node: ast.FunctionDef, options: Mapping[str, 
                                "leave out private=True, or the global_symbol")
         if outer is None and not options.get("private") and "global_symbol" not in attrs:
             attrs = {"global_symbol": node.name, **attrs}
-        func = Function(params, SeqExpr(current.blocks, current.result), current.ret,
-                        pure, attrs)
+        body = SeqExpr(current.blocks, current.result)
+        if current.early and contains_impure_call(body):  # nothing was said of effects then
+            pure = False
+        func = Function(params, body, current.ret, pure, attrs)
     finally:
         del builder._blocks[blocks:], builder._scopes[scopes:]
         R.RESOLVERS.pop()
@@ -212,6 +216,7 @@ def head_info(parser: Parser, node: ast.FunctionDef) -> FuncStructInfo:
     current = RelaxFunction(parser, _builder_of(parser), parser.relax)
     parser.scopes.append({})
     R.RESOLVERS.append(current.resolve)
+    saved, parser.elsewhere = parser.elsewhere, current.elsewhere
     decorator = node.decorator_list[-1]
     options = {k.arg: parser.flag(k.value) for k in decorator.keywords if k.arg} if isinstance(
         decorator, ast.Call) else {}
@@ -220,6 +225,7 @@ def head_info(parser: Parser, node: ast.FunctionDef) -> FuncStructInfo:
     finally:
         R.RESOLVERS.pop()
         parser.scopes.pop()
+        parser.elsewhere = saved
     return FuncStructInfo([p.struct_info_ for p in params], current.ret or OBJECT,
                           bool(options.get("pure", True)))
 

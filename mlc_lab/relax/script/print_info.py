@@ -115,6 +115,8 @@ def tensor_info(p: Printer, info: SI.TensorStructInfo) -> str:
         args.append(f"dtype={quote(info.dtype)}")
     if info.shape is None and info.ndim != -1:
         args.append(f"ndim={info.ndim}")
+    if info.vdevice is not None:
+        args.append(f"vdevice={p.attr(info.vdevice)}")
     return f"{p.R}.Tensor({', '.join(args)})" if args else f"{p.R}.Tensor"
 
 

@@ -39,10 +39,13 @@ _INT64 = E.Var("", "int64")
 
 
 class MatchCastValue:
-    """R.match_cast(...), waiting for its name."""
+    """R.match_cast(...), waiting for its name.
 
-    def __init__(self, value: Expr, info: StructInfo) -> None:
-        self.value, self.info = value, info
+    `renames` is the name whose value it takes the place of where it gets none.
+    """
+
+    def __init__(self, value: Expr, info: StructInfo, renames: str = "") -> None:
+        self.value, self.info, self.renames = value, info, renames
 
 
 class DataflowWord:
@@ -72,7 +75,25 @@ class RelaxFunction:
         #: symbols that the body declares, for the head, which mentions them first
         self.declared: dict[str, E.Var] = {}
 
+        #: whether it is written as in 2022
+        self.early = False
+
     # --------------------------------------------------------------------------- symbols
+
+    def elsewhere(self, name: str, base: Any = None) -> Any:
+        """What a name is that is unknown today: a word of Relax of 2022, whose dimensions needed
+        no strings. None for any other."""
+        found = above("early names of Relax")(name, base)
+        if found is not None:
+            self.early = True
+        elif base is None and (self.early if self.in_head else self.defines_shape()):
+            return self.symbol(name)
+        return found
+
+    def defines_shape(self) -> bool:
+        """Whether the statement being parsed gives dimensions names."""
+        return self.line is not None and any(
+            getattr(part, "attr", "") == "match_shape" for part in ast.walk(self.line))
 
     def resolve(self, text: str) -> E.PrimExpr:
         """A dimension written as a string."""
@@ -273,7 +294,9 @@ class RelaxFunction:
             return
         value = self.parser.eval(node.value)
         if isinstance(value, MatchCastValue):
-            self.emit_match_cast("_", value, None, node)
+            var = self.emit_match_cast("_", value, None, node)
+            if value.renames:
+                self.parser.define(value.renames, var)
         elif isinstance(value, Expr):
             self.emit_statement(value, node)
         elif isinstance(value, DataflowWord):
@@ -500,6 +523,7 @@ _STATEMENTS: dict[type, Callable[[RelaxFunction, Any], None]] = {
     ast.Expr: RelaxFunction.visit_expr, ast.Return: RelaxFunction.visit_return,
     ast.With: RelaxFunction.visit_with, ast.If: RelaxFunction.visit_if,
     ast.FunctionDef: RelaxFunction.visit_functiondef, ast.Pass: RelaxFunction.visit_pass,
+    ast.Nonlocal: RelaxFunction.visit_pass, ast.Global: RelaxFunction.visit_pass,
 }
 
 

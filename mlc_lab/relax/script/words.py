@@ -10,6 +10,7 @@ import typing
 from typing import TYPE_CHECKING, Any
 
 from ...above import above
+from ...ir.global_info import find_vdevice
 from ...script import allowed
 from ...script.values import Expands
 from ...tir import expr as _E
@@ -48,7 +49,15 @@ match_cast, emit, emit_te = map(Word, ("match_cast", "emit", "emit_te"))
 RESOLVERS: list[typing.Callable[[str], _E.PrimExpr]] = []
 
 
-class Unresolved:
+class StructInfoProxy:
+    """What stands for struct info; `as_struct_info` gives it."""
+
+    def as_struct_info(self) -> _SI.StructInfo:
+        """The struct info."""
+        raise NotImplementedError
+
+
+class Unresolved(StructInfoProxy):
     """Struct info with dimensions named by strings, outside a script: new variables name them."""
 
     def __init__(self, make: typing.Callable[[], _SI.StructInfo]) -> None:
@@ -90,7 +99,7 @@ def _made(make: typing.Callable[[], _SI.StructInfo], *parts: object) -> Any:
     return Unresolved(make) if not RESOLVERS and any(map(_has_names, parts)) else make()
 
 
-class _Kind:
+class _Kind(StructInfoProxy):
     """A word for a kind of struct info, that may stand alone: `R.Tensor`, `R.Object`."""
 
     def __repr__(self) -> str:
@@ -110,9 +119,10 @@ class _Tensor(_Kind):
                 raise TypeError(f"the shape of a tensor is a tuple of dimensions: write "
                                 f"R.Tensor(({shape!r},), ...)")
             shape = tuple(shape)
+        dims = shape if isinstance(shape, (tuple, list)) else ()
         return _made(lambda: _SI.TensorStructInfo(
-            [_dim(d) for d in shape] if isinstance(shape, (tuple, list)) else shape,
-            dtype or "", vdevice, ndim), shape if isinstance(shape, (tuple, list)) else ())
+            [_dim(d) for d in dims] if shape is dims else shape, dtype or "",
+            find_vdevice(vdevice) if isinstance(vdevice, str) else vdevice, ndim), dims, [vdevice])
 
     def as_struct_info(self) -> _SI.StructInfo:
         """A tensor of which nothing is known."""
@@ -197,5 +207,6 @@ class _Object(_Kind):
 Tensor, Shape, Prim, Tuple = _Tensor(), _Shape(), _Prim(), _Tuple()
 Callable, Object = _Callable(), _Object()
 
-__all__ = ["Callable", "Object", "Prim", "RESOLVERS", "Shape", "Tensor", "Tuple", "Unresolved",
-           "Word", "dataflow", "emit", "emit_te", "func_attr", "func_name", "match_cast", "output"]
+__all__ = ["Callable", "Object", "Prim", "RESOLVERS", "Shape", "StructInfoProxy", "Tensor",
+           "Tuple", "Unresolved", "Word", "dataflow", "emit", "emit_te", "func_attr", "func_name",
+           "match_cast", "output"]

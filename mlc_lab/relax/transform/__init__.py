@@ -40,6 +40,7 @@ PASSES: dict[str, str] = {
     "FuseTIR": "fuse_tir",
     "FuseTransposeMatmul": "fuse_transpose_matmul",
     "FusionPattern": "fuse_ops_by_pattern",
+    "Gradient": "gradient",
     "InlinePrivateFunctions": "inline_private_functions",
     "KillAfterLastUse": "kill_after_last_use",
     "LambdaLift": "lambda_lift",

@@ -29,6 +29,7 @@ from mlc_lab.relax.transform.fuse_pooling import FusePooling as FusePooling
 from mlc_lab.relax.transform.fuse_tir import FuseTIR as FuseTIR
 from mlc_lab.relax.transform.fuse_transpose_matmul import FuseTransposeMatmul as FuseTransposeMatmul
 from mlc_lab.relax.transform.fuse_ops_by_pattern import FusionPattern as FusionPattern
+from mlc_lab.relax.transform.gradient import Gradient as Gradient
 from mlc_lab.relax.transform.inline_private_functions import InlinePrivateFunctions as InlinePrivateFunctions
 from mlc_lab.relax.transform.kill_after_last_use import KillAfterLastUse as KillAfterLastUse
 from mlc_lab.relax.transform.lambda_lift import LambdaLift as LambdaLift
@@ -52,6 +53,8 @@ from mlc_lab.relax.transform.run_codegen import RunCodegen as RunCodegen
 from mlc_lab.relax.transform.share_kernels import ShareKernels as ShareKernels
 from mlc_lab.relax.transform.specialize_kernels import SpecializeKernels as SpecializeKernels
 from mlc_lab.relax.transform.static_plan_block_memory import StaticPlanBlockMemory as StaticPlanBlockMemory
+from mlc_lab.relax.transform.normalize import Normalize as _ToANF
+ToANF = _ToANF
 from mlc_lab.relax.transform.to_mixed_precision import ToMixedPrecision as ToMixedPrecision
 from mlc_lab.relax.transform.to_non_dataflow import ToNonDataflow as ToNonDataflow
 from mlc_lab.relax.transform.topological_sort import TopologicalSort as TopologicalSort

@@ -26,14 +26,20 @@ from __future__ import annotations
 
 from typing import Any, Mapping, Sequence
 
+from ...ir.diagnostics import MLCError
 from ...tir import expr as E
 from ..expr import as_expr
 from ..normal import match_struct_info
 from ..struct_info import BaseCheck, struct_info_base_check
+from .infer_again import infer_with
 from .rewriting import (
     Constant, Expr, Function, IRModule, Pass, PassContext, Replacer, Tuple, Var, make_pass,
     replace_functions,
 )
+
+
+class BindError(MLCError, ValueError):
+    """What is bound is no parameter or dimension of the function, or does not fit it."""
 
 
 def BindParams(func_name: str, params: Mapping[Any, Any] | Sequence[Any]) -> Pass:
@@ -62,8 +68,8 @@ def bind_params(func: Function, params: Mapping[Any, Any] | Sequence[Any]) -> Fu
         info = value.struct_info_
         if info is not None and struct_info_base_check(param.struct_info, info) is (
                 BaseCheck.FAIL_L0):
-            raise ValueError(f"parameter {param.name_hint!r} has struct info {param.struct_info_}; "
-                             f"a value of {info} cannot be bound to it")
+            raise BindError(f"parameter {param.name_hint!r} has struct info {param.struct_info_}; "
+                            f"a value of {info} cannot be bound to it")
         table[param] = value
         if info is not None:
             match_struct_info(param.struct_info, info, dims)
@@ -72,8 +78,16 @@ def bind_params(func: Function, params: Mapping[Any, Any] | Sequence[Any]) -> Fu
     dims = {k: v for k, v in dims.items() if k is not v}
     _check_dims(func, table, dims)
     rest = tuple(p for p in func.params if p not in table)
-    return Replacer(table, dims)(Function.from_fields(
-        rest, func.body, func.ret_struct_info, func.is_pure, func.attrs))
+    replace = Replacer(dims=dims)
+    if all(replace.info(p.struct_info_) == v.struct_info_ for p, v in table.items()
+           if v.struct_info_ is not None):
+        return Replacer(table, dims)(Function.from_fields(
+            rest, func.body, func.ret_struct_info, func.is_pure, func.attrs))
+    # more is known of the values than the parameters said
+    whole = replace(func)
+    names = dict(zip(func.params, whole.params))
+    kept = tuple(names[p] for p in rest)
+    return infer_with(whole, kept, {names[p]: v for p, v in table.items()})
 
 
 def _check_dims(func: Function, table: Mapping[Var, Expr], dims: Mapping) -> None:
@@ -83,22 +97,22 @@ def _check_dims(func: Function, table: Mapping[Var, Expr], dims: Mapping) -> Non
         want = replace.info(param.struct_info_)
         if value.struct_info_ is not None and struct_info_base_check(
                 want, value.struct_info_) is BaseCheck.FAIL_L0:
-            raise ValueError(f"the value bound to {param.name_hint!r} has struct info "
-                             f"{value.struct_info_}, but the other values bound make it {want}")
+            raise BindError(f"the value bound to {param.name_hint!r} has struct info "
+                            f"{value.struct_info_}, but the other values bound make it {want}")
 
 
 def _parameter(func: Function, key: Any) -> Var:
     if isinstance(key, Var):
         if key in func.params:
             return key
-        raise ValueError(f"{key.name_hint!r} is no parameter of the function")
+        raise BindError(f"{key.name_hint!r} is no parameter of the function")
     found = [p for p in func.params if p.name_hint == str(key)]
     if len(found) == 1:
         return found[0]
     have = ", ".join(p.name_hint for p in func.params) or "none"
     if found:
-        raise ValueError(f"several parameters are called {key!r}: pass the Var itself")
-    raise ValueError(f"the function has no parameter {key!r}; it has: {have}")
+        raise BindError(f"several parameters are called {key!r}: pass the Var itself")
+    raise BindError(f"the function has no parameter {key!r}; it has: {have}")
 
 
 def _as_value(value: Any, param: Var) -> Expr:
@@ -119,4 +133,4 @@ def _as_value(value: Any, param: Var) -> Expr:
     return as_expr(value)
 
 
-__all__ = ["BindParams", "bind_params"]
+__all__ = ["BindError", "BindParams", "bind_params"]

@@ -25,6 +25,7 @@ from typing import Any, Mapping
 
 from ...tir import expr as E
 from ..struct_info import as_dim, tir_vars_in_struct_info
+from .bind_params import BindError
 from .rewriting import Function, IRModule, Pass, PassContext, Replacer, make_pass, replace_functions
 
 
@@ -44,8 +45,8 @@ def BindSymbolicVars(binding_map: Mapping[Any, Any], func_name: str | None = Non
                     changes[var] = bind_symbolic_vars(func, table)
         missing = [k for k in binding_map if k not in used]
         if missing:
-            raise ValueError("no function has the symbolic dimension(s) "
-                             + ", ".join(repr(getattr(k, "name", k)) for k in missing))
+            raise BindError("no function has the symbolic dimension(s) "
+                            + ", ".join(repr(getattr(k, "name", k)) for k in missing))
         return replace_functions(mod, changes)
 
     return make_pass("BindSymbolicVars", run, BindSymbolicVars.__doc__)
@@ -58,10 +59,10 @@ def bind_symbolic_vars(func: Function, binding_map: Mapping[Any, Any]) -> Functi
         found = _find(func, key)
         if not found:
             have = ", ".join(v.name for v in _dims_of(func)) or "none"
-            raise ValueError(f"the function has no symbolic dimension {getattr(key, 'name', key)!r}"
-                             f"; its parameters have: {have}")
+            raise BindError(f"the function has no symbolic dimension {getattr(key, 'name', key)!r}"
+                            f"; its parameters have: {have}")
         if len(found) > 1:
-            raise ValueError(f"several symbolic dimensions are called {key!r}: pass the tir.Var")
+            raise BindError(f"several symbolic dimensions are called {key!r}: pass the tir.Var")
         dims[found[0]] = as_dim(value)
     return Replacer(dims=dims)(func) if dims else func
 

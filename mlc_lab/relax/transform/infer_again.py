@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Mapping
+
 from ..expr_functor import PyExprMutator
-from .rewriting import Function, MatchCast, Var, VarBinding
+from .rewriting import Expr, Function, MatchCast, Var, VarBinding
 
 
 class _Infer(PyExprMutator):
@@ -30,12 +32,17 @@ def infer_again(func: Function, params: tuple[Var, ...]) -> Function:
     """The function with other parameters, everything inferred from them."""
     if all(a is b for a, b in zip(params, func.params)):
         return func
+    return infer_with(func, params, dict(zip(func.params, params)))
+
+
+def infer_with(func: Function, params: tuple[Var, ...], table: Mapping[Var, Expr]) -> Function:
+    """The function of `params`, with variables replaced by other values, inferred again."""
     mutator = _Infer()
-    for old, new in zip(func.params, params):
+    for old, new in table.items():
         if new is not old:
             mutator.set_var_remap(old, new)
     body = mutator.visit_with_new_scope(func.body, params)
     return Function(params, body, None, func.is_pure, func.attrs)
 
 
-__all__ = ["infer_again"]
+__all__ = ["infer_again", "infer_with"]

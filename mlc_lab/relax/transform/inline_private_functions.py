@@ -25,6 +25,8 @@ after `InlinePrivateFunctions()`::
 
 from __future__ import annotations
 
+from typing import Any, Mapping
+
 from ..normal import match_struct_info
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_unused_functions
@@ -67,6 +69,44 @@ def _recursive(mod: IRModule, var: GlobalVar) -> bool:
             seen.add(callee)
             stack.extend(used_globals(mod.functions[callee]))
     return False
+
+
+def inline_functions(func: Function, function_map: Mapping[Any, Function]) -> Function:
+    """The function with calls replaced by the bodies of what is called; by name or GlobalVar.
+
+    Raises ValueError where a function is given twice, or would be inlined into itself.
+    """
+    by_name: dict[str, Function] = {}
+    for key, body in function_map.items():
+        name = key if isinstance(key, str) else key.name_hint
+        if name in by_name:
+            raise ValueError(f"inline_functions: {name!r} is given twice, by name and as GlobalVar")
+        if not isinstance(body, Function):
+            raise ValueError(f"inline_functions: {name!r} is no Relax function but a "
+                             f"{type(body).__name__}")
+        by_name[name] = body
+
+    def callees(inside: Function) -> list[GlobalVar]:
+        return [v for v in used_globals(inside) if v.name_hint in by_name]
+
+    found: dict[GlobalVar, Function] = {}
+    stack = callees(func)
+    while stack:
+        var = stack.pop()
+        if var not in found:
+            found[var] = by_name[var.name_hint]
+            stack += callees(found[var])
+    for var in found:
+        reached, stack = set(), callees(found[var])
+        while stack:
+            name = stack.pop().name_hint
+            if name == var.name_hint:
+                raise ValueError(f"inline_functions: {name!r} calls itself, and cannot be inlined")
+            if name not in reached:
+                reached.add(name)
+                stack += callees(by_name[name])
+    done = inline_calls(func, found) if found else func
+    return func if done is func else canonicalize(done)
 
 
 def inline_calls(func: Function, inlined: dict[GlobalVar, Function]) -> Function:
@@ -115,4 +155,4 @@ def _instance(callee: Function, call: Call, dataflow: bool) -> SeqExpr:
     return replace(callee.body)
 
 
-__all__ = ["InlinePrivateFunctions", "inline_calls"]
+__all__ = ["InlinePrivateFunctions", "inline_calls", "inline_functions"]

@@ -7,6 +7,7 @@ from .activation import (
     elu, gelu, gelu_tanh, hard_sigmoid, hard_swish, leaky_relu, prelu, relu, relu6, selu, silu,
     softplus,
 )
+from .backward import nll_loss_grad, pool_grad
 from .conv import (
     conv, conv1d, conv1d_ncw, conv1d_nwc, conv2d, conv2d_hwcn, conv2d_nchw, conv2d_nhwc,
     conv3d_ncdhw, conv3d_ndhwc, depthwise_conv2d_nchw, depthwise_conv2d_nhwc, group_conv1d_ncw,
@@ -37,7 +38,7 @@ __all__ = [
     "group_conv1d_nwc", "group_conv1d_transpose_ncw", "group_conv2d_nchw", "group_conv2d_nhwc",
     "group_conv2d_transpose_nchw", "group_conv3d_transpose_ncdhw", "group_norm", "hard_sigmoid",
     "hard_swish", "instance_norm", "layer_norm", "leaky_relu", "log_softmax", "lrn", "matmul",
-    "mirror_pad", "nll_loss", "pad", "pool1d", "pool2d", "pool3d", "prelu", "reflect_pad", "relu",
-    "relu6", "replicate_pad", "rms_norm", "selu", "silu", "softmax", "softplus",
-    "space_to_batch_nd", "space_to_depth", "strided_slice", "upsampling",
+    "mirror_pad", "nll_loss", "nll_loss_grad", "pad", "pool1d", "pool2d", "pool3d", "pool_grad",
+    "prelu", "reflect_pad", "relu", "relu6", "replicate_pad", "rms_norm", "selu", "silu", "softmax",
+    "softplus", "space_to_batch_nd", "space_to_depth", "strided_slice", "upsampling",
 ]

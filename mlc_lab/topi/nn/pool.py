@@ -34,74 +34,97 @@ def _max(exact: bool) -> tuple[Callable, Callable]:
     return (lowest, max_from_lowest) if exact else (O.min_value, te.max)
 
 
+class Windows:
+    """The windows of a pooling: where they lie, and how many elements each has."""
+
+    def __init__(self, name: str, data: Tensor, kernel: Any, stride: Any, dilation: Any,
+                 padding: Any, ceil_mode: bool, layout: str, dim: int) -> None:
+        self.data, self.ceil_mode = data, ceil_mode
+        self.where = _spatial(name, layout, dim, data)
+        self.sizes = pair(kernel, dim, f"{name}: kernel")
+        self.steps = pair(stride, dim, f"{name}: stride")
+        self.spread = pair(dilation, dim, f"{name}: dilation")
+        self.reach = list(map(dilated, self.sizes, self.spread))
+        self.before, self.after = pad_widths(name, padding, self.reach)
+        # in ceil mode a window may hang over the end by less than a stride
+        self.beyond = [a + (s - 1 if ceil_mode else 0) for a, s in zip(self.after, self.steps)]
+        self.framed = any(b or a for b, a in zip(self.before, self.beyond))
+        self.shape = list(data.shape)
+        for k, d in enumerate(self.where):
+            self.shape[d] = window_count(data.shape[d], self.reach[k],
+                                         self.before[k] + self.after[k], self.steps[k], ceil_mode)
+            known = O.as_int(self.shape[d])
+            need(known is None or known > 0,
+                 f"{name}: a window of {self.sizes} does not fit into {text(data.shape)} "
+                 f"({layout}) with padding {padding}")
+
+    def over(self) -> list[Any]:
+        """New reduction axes over the places of a window."""
+        return [te.reduce_axis((0, k), f"rv{n}") for n, k in enumerate(self.sizes)]
+
+    def place(self, i: Sequence[Any], ks: Sequence[Any]) -> list[Any]:
+        """Where in the padded data place `ks` of window `i` is."""
+        at = list(i)
+        for d, s, k, r in zip(self.where, self.steps, ks, self.spread):
+            at[d] = i[d] * s + k * r
+        return at
+
+    def elements(self, i: Sequence[Any], dtype: str, count_include_pad: bool) -> PrimExpr:
+        """How many elements the mean of window `i` is over."""
+        if (count_include_pad and not self.ceil_mode) or not self.framed:
+            # with padding counted, every window holds as many elements
+            return O.const(product(self.sizes), dtype)
+        counts, extents = [], [self.data.shape[d] for d in self.where]
+        if count_include_pad:  # windows that hang over the padding are cut there
+            for d, n, s, r, b, a in zip(self.where, extents, self.steps, self.reach, self.before,
+                                        self.after):
+                first = i[d] * s - b
+                counts.append(O.min_value_of(first + r, n + a) - first)
+            return O.cast(product(counts), dtype)
+        for d, n, s, k, r, b in zip(self.where, extents, self.steps, self.sizes, self.spread,
+                                    self.before):
+            first = i[d] * s - b
+            if r == 1:
+                last = O.min_value_of(first + k, n)
+                counts.append(last - O.max_value_of(first, 0))
+            else:  # every r-th place of the window, as far as it lies inside
+                skip = O.floordiv(O.max_value_of(-first, 0) + (r - 1), r)
+                stop = O.min_value_of(O.floordiv(n - first + (r - 1), r), k)
+                counts.append(stop - skip)
+        return O.cast(O.max_value_of(product(counts), 1), dtype)
+
+
 def pool(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
          dilation: int | Sequence[int], padding: int | str | Sequence[Any], pool_type: str,
          ceil_mode: bool, layout: str, count_include_pad: bool, dim: int, exact: bool) -> Tensor:
     """Windows over `dim` dimensions; see pool2d."""
     name = f"pool{dim}d"
     need(pool_type in ("max", "avg"), f'{name}: pool_type "{pool_type}" is none of "max", "avg"')
-    where = _spatial(name, layout, dim, data)
-    sizes = pair(kernel, dim, f"{name}: kernel")
-    steps = pair(stride, dim, f"{name}: stride")
-    spread = pair(dilation, dim, f"{name}: dilation")
-    reach = list(map(dilated, sizes, spread))
-    before, after = pad_widths(name, padding, reach)
-    # in ceil mode a window may hang over the end by less than a stride
-    beyond = [a + (s - 1 if ceil_mode else 0) for a, s in zip(after, steps)]
-    shape, low, high = list(data.shape), [0] * data.ndim, [0] * data.ndim
-    for k, d in enumerate(where):
-        low[d], high[d] = before[k], beyond[k]
-        shape[d] = window_count(data.shape[d], reach[k], before[k] + after[k], steps[k], ceil_mode)
-        known = O.as_int(shape[d])
-        need(known is None or known > 0, f"{name}: a window of {sizes} does not fit into "
-                                         f"{text(data.shape)} ({layout}) with padding {padding}")
-    ks = [te.reduce_axis((0, k), f"rv{n}") for n, k in enumerate(sizes)]
-    names = axes(data.ndim)
+    windows = Windows(name, data, kernel, stride, dilation, padding, ceil_mode, layout, dim)
+    low, high = [0] * data.ndim, [0] * data.ndim
+    for k, d in enumerate(windows.where):
+        low[d], high[d] = windows.before[k], windows.beyond[k]
+    ks, names, shape = windows.over(), axes(data.ndim), windows.shape
 
     def source(tensor: Tensor, i: Sequence[Any]) -> PrimExpr:
-        at = list(i)
-        for d, s, k, r in zip(where, steps, ks, spread):
-            at[d] = i[d] * s + k * r
-        return tensor(*at)
+        return tensor(*windows.place(i, ks))
 
-    framed = any(b or a for b, a in zip(before, beyond))
     if pool_type == "max":
         padding_value, largest = _max(exact)
         temp = pad(data, low, high, padding_value(data.dtype), "pad_temp", varargs_names=names
-                   ) if framed else data
+                   ) if windows.framed else data
         return te.compute(shape, lambda *i: largest(source(temp, i), axis=ks), name="pool_max",
                           tag="pool_max", attrs={"schedule_rule": "meta_schedule.pool_max"},
                           varargs_names=names)
-    temp = pad(data, low, high, 0, "pad_temp", varargs_names=names) if framed else data
+    temp = pad(data, low, high, 0, "pad_temp", varargs_names=names) if windows.framed else data
     wide = sum_type(data.dtype)
     total = te.compute(shape, lambda *i: te.sum(O.cast(source(temp, i), wide), axis=ks),
                        name="pool_sum", tag="pool_sum", varargs_names=names)
-
-    def mean(*i: PrimExpr) -> PrimExpr:
-        if (count_include_pad and not ceil_mode) or not framed:
-            # with padding counted, every window holds as many elements
-            return total(*i) / O.const(product(sizes), wide)
-        counts = []
-        if count_include_pad:  # windows that hang over the padding are cut there
-            for d, s, r, b, a in zip(where, steps, reach, before, after):
-                first = i[d] * s - b
-                counts.append(O.min_value_of(first + r, data.shape[d] + a) - first)
-            return total(*i) / O.cast(product(counts), wide)
-        for d, s, k, r, b in zip(where, steps, sizes, spread, before):
-            first = i[d] * s - b
-            if r == 1:
-                last = O.min_value_of(first + k, data.shape[d])
-                counts.append(last - O.max_value_of(first, 0))
-            else:  # every r-th place of the window, as far as it lies inside
-                skip = O.floordiv(O.max_value_of(-first, 0) + (r - 1), r)
-                stop = O.min_value_of(O.floordiv(data.shape[d] - first + (r - 1), r), k)
-                counts.append(stop - skip)
-        inside = O.max_value_of(product(counts), 1)
-        return total(*i) / O.cast(inside, wide)
-
-    return te.compute(shape, lambda *i: O.cast(mean(*i), data.dtype), name="pool_avg",
-                      tag="pool_avg", attrs={"schedule_rule": "meta_schedule.pool_avg"},
-                      varargs_names=names)
+    return te.compute(
+        shape, lambda *i: O.cast(
+            total(*i) / windows.elements(i, wide, count_include_pad), data.dtype),
+        name="pool_avg", tag="pool_avg", attrs={"schedule_rule": "meta_schedule.pool_avg"},
+        varargs_names=names)
 
 
 def pool1d(data: Tensor, kernel: int | Sequence[int], stride: int | Sequence[int],
