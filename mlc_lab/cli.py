@@ -421,6 +421,13 @@ def _add_teach_verbs(verb: Any, act: Any) -> None:
     one.add_argument("--solutions", action="store_true", help="with a solution of each exercise")
 
 
+    one = new("report", "a page of HTML of the class: marks by check, the commonest mistakes")
+    one.add_argument("marks", metavar="MARKS")
+    one.add_argument("-o", "--output", default="class.html", metavar="FILE.html")
+    one.add_argument("--own", metavar="FOLDER", help=_OWN)
+    one.add_argument("--no-names", action="store_true", help="students are numbered, not named")
+
+
 def _teach(args: argparse.Namespace) -> int:
     """A verb for teachers, which is loaded when it is used."""
     from mlc_lab.exercises.teach.command import teach_verb

@@ -632,4 +632,48 @@ declare namespace Data {
     error: { message: string; hint: string; line: number } | null;
     n: number;
   }
+
+  // -- class_report.py
+
+  interface ClassExercise {
+    id: string;
+    title: string;
+    kind: string;
+    of: number;
+    rows: { title: string; of: number }[];
+  }
+
+  /** An answer: `text` and `error` are texts, -1 for none; a row is [points, passed, says, place]. */
+  interface ClassAnswer {
+    points: number;
+    seed: string;
+    group: number;
+    text: number;
+    error: number;
+    rows: [number, number, number, number][];
+  }
+
+  /** Students who answered wrong in the same way. */
+  interface ClassGroup {
+    students: number[];
+    first: number;
+    points: number;
+    text: number;
+    program: number;
+    right: number;
+    reference: number;
+    failed: number[];
+    says: number;
+  }
+
+  interface ClassReport {
+    title: string;
+    exercises: ClassExercise[];
+    students: { name: string; note: string }[];
+    texts: string[];
+    answers: (ClassAnswer | null)[][];
+    groups: ClassGroup[][];
+    alike: { students: [number, number]; exercises: string[]; same: string[] }[];
+    unread: number;
+  }
 }

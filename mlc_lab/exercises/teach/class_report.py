@@ -17,8 +17,8 @@
 
 Wrong answers are of one group where the same rows failed and the programs that they make are of
 one shape (`forms.py`); where they make none, the texts are. A likeness is a reason to look and no
-proof: short answers are alike by themselves, so wordings that are short, those of the reference,
-and those that many have do not count.
+proof: short answers are alike by themselves, so wordings that are short, those of the reference
+and of typical mistakes, and those that many have do not count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from ...reading import DataError
-from ...workers.pool import WorkerPool, Worker, usable_cpus
+from ...workers.pool import Worker, WorkerPool, usable_cpus
 from ..catalogue import get
 from ..command import as_text
 from ..result import Result
@@ -39,9 +39,9 @@ from .forms import shape, shape_of_values, wording
 from .grade import Graded
 
 #: groups whose programs are made, seconds for each, bytes of memory of what makes them
-MOST_LOOKED_AT, LOOK_S, MEMORY = 400, 10.0, 2 << 30
+MOST_LOOKED_AT, LOOK_S, MEMORY = 200, 10.0, 2 << 30
 #: words of a wording that can be a likeness, pairs that are listed
-LEAST_WORDS, MOST_PAIRS = 25, 200
+LEAST_WORDS, MOST_PAIRS = 50, 200
 #: characters of a text that is kept
 MOST_TEXT = 20_000
 
@@ -85,7 +85,9 @@ def report_of(graded: Sequence[Graded], folder: str | Path | None = None,
     texts = _Texts()
     shown = [{id: shown_answer(answer) for id, answer in one.answers.items()} for one in students]
     groups = {id: _groups(id, students, shown) for id in ids}
-    looks = _looks(groups, students, folder)
+    with _Looks(groups, students, folder) as asked:  # while others read, likenesses are found
+        likenesses = alike(students, shown, folder)
+        looks = asked.found()
     out: dict[str, Any] = {
         "title": title, "exercises": [_exercise(id, students, folder) for id in ids],
         "students": [{"name": one.student if names else f"student {n + 1}",
@@ -101,8 +103,7 @@ def report_of(graded: Sequence[Graded], folder: str | Path | None = None,
         out["answers"].append([
             _answer(one, id, shown[n].get(id), group_of.get(n, -1), texts, names)
             for n, one in enumerate(students)])
-    out["alike"] = alike(students, shown, folder)
-    out["texts"] = texts.all
+    out["alike"], out["texts"] = likenesses, texts.all
     return out
 
 
@@ -158,26 +159,31 @@ def _failed(result: Result) -> tuple[Any, ...]:
     return tuple(n for n, row in enumerate(result.rows) if not row.passed)
 
 
-def _looks(groups: dict[str, list[list[int]]], students: Sequence[Graded], folder: Any
-           ) -> dict[tuple[str, int], dict[str, Any]]:
-    """Of the first student of each large group the program and the reference."""
-    every = sorted(((len(members), id, members[0]) for id, found in groups.items()
-                    for members in found), key=lambda row: (-row[0], *row[1:]))
-    if not every:
-        return {}
-    count = max(1, min(len(usable_cpus()), 4, len(every) // 4))
-    pool = WorkerPool(count, lambda: Worker(_SERVICE, memory=MEMORY))
-    place = None if folder is None else str(Path(folder).resolve())
-    try:
-        asked = {}
-        for _, id, n in every[:MOST_LOOKED_AT]:
-            one = students[n]
-            asked[id, n] = pool.submit({"do": "look", "id": id, "folder": place,
-                                        "seed": one.results[id].seed,
-                                        "answer": one.answers[id]}, LOOK_S)
-        return {key: future.result() for key, future in asked.items()}
-    finally:
-        pool.close()
+class _Looks:
+    """Of the first student of each large group the program and the reference, made by workers."""
+
+    def __init__(self, groups: dict[str, list[list[int]]], students: Sequence[Graded],
+                 folder: Any) -> None:
+        every = sorted(((len(members), id, members[0]) for id, found in groups.items()
+                        for members in found), key=lambda row: (-row[0], *row[1:]))
+        count = max(1, min(len(usable_cpus()), 4, len(every) // 4))
+        self._pool = WorkerPool(count, lambda: Worker(_SERVICE, memory=MEMORY))
+        place = None if folder is None else str(Path(folder).resolve())
+        self._asked = {
+            (id, n): self._pool.submit({
+                "do": "look", "id": id, "folder": place, "seed": students[n].results[id].seed,
+                "answer": students[n].answers[id]}, LOOK_S)
+            for _, id, n in every[:MOST_LOOKED_AT]}
+
+    def found(self) -> dict[tuple[str, int], dict[str, Any]]:
+        """What was made, by exercise and student."""
+        return {key: future.result() for key, future in self._asked.items()}
+
+    def __enter__(self) -> _Looks:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._pool.close()
 
 
 def _merged(groups: list[list[int]], looks: dict[tuple[str, int], dict[str, Any]], id: str,
@@ -229,7 +235,7 @@ def alike(students: Sequence[Graded], shown: Sequence[dict[str, Any]], folder: A
         few = {digest: members for digest, members in by_wording.items()
                if 2 <= len(members) <= max(2, len(texts) // 10)}
         for digest, members in few.items():
-            if digest == _wording_of_reference(id, students[members[0]], folder):
+            if digest in _expected(id, students[members[0]], folder):
                 continue
             for pair in combinations(members, 2):
                 seeds = {students[n].results[id].seed for n in pair if id in students[n].results}
@@ -242,9 +248,11 @@ def alike(students: Sequence[Graded], shown: Sequence[dict[str, Any]], folder: A
     return order[:MOST_PAIRS]
 
 
-def _wording_of_reference(id: str, one: Graded, folder: Any) -> str:
-    seed = one.results[id].seed if id in one.results else "0"
-    return wording(as_text(get(id, folder).variant(seed).reference))[0]
+def _expected(id: str, one: Graded, folder: Any) -> set[str]:
+    """The wordings of the reference and of the typical mistakes, which need no copying."""
+    variant = get(id, folder).variant(one.results[id].seed if id in one.results else "0")
+    known = [variant.reference, *(wrong.answer for wrong in variant.wrong)]
+    return {wording(as_text(shown_answer(answer)))[0] for answer in known}
 
 
 def counts(report: dict[str, Any]) -> list[dict[str, Any]]:

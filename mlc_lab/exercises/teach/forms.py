@@ -9,6 +9,7 @@ they are rarely what a variant draws.
 from __future__ import annotations
 
 import ast
+import functools
 import hashlib
 import json
 from typing import Any
@@ -20,6 +21,8 @@ from ...reading.python_text import parse_python
 _KEPT = frozenset(("sch", "T", "R", "I", "tvm", "range", "int", "min", "max", "len", "None"))
 #: calls whose text is the name of something of the program
 _NAMING = frozenset(("block", "get_block", "get_loops", "alloc_buffer"))
+#: characters of a text whose digest is kept
+SHORT = 4000
 
 
 def shape(text: str) -> str:
@@ -52,12 +55,20 @@ def _beside(value: Any, right: Any) -> Any:
 
 
 def _digest(text: str, rename: bool) -> tuple[str, int]:
+    """The digest and the count; those of short texts, which many have, are kept."""
+    return (_kept if len(text) <= SHORT else _made)(text, rename)
+
+
+def _made(text: str, rename: bool) -> tuple[str, int]:
     """Of what Python reads the words of its syntax tree, of anything else those of the text."""
     try:
         words = _words(parse_python(text), rename)
     except (SyntaxError, RecursionError, MLCError, *MISTAKES):
         words = text.split()
     return hashlib.sha256("\0".join(words).encode("utf-8", "replace")).hexdigest()[:16], len(words)
+
+
+_kept = functools.lru_cache(8192)(_made)
 
 
 def _words(tree: ast.AST, rename: bool) -> list[str]:

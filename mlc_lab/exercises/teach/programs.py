@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...observe.compare import joined
+from ...observe.session import record
 from ...reading import MISTAKES, MLCError, reason
+from ...schedule import Schedule
 from ..answers import read
 from ..catalogue import get
 from ..command import as_text
@@ -41,8 +44,27 @@ def _look(request: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _compare(request: dict[str, Any]) -> dict[str, Any]:
+    """The schedule of an answer beside that of the reference, as a comparison's data."""
+    variant = get(request["id"], request["folder"]).variant(request["seed"])
+    found = []
+    for answer, name in ((request["answer"], request["name"]), (variant.reference, "reference")):
+        try:
+            read_one = read(variant, answer)
+        except (MLCError, *MISTAKES, RecursionError) as error:
+            return {"status": "error", "reason": reason(error)}
+        if read_one.mod is None:
+            read_one.close()
+            return {"status": "error", "reason": "it makes no program"}
+        found.append(record(read_one.sch or Schedule(read_one.mod), name).recording)
+    title = f"{variant.exercise.id} {variant.exercise.title}"
+    return {"status": "ok", "steps": [len(one.steps) for one in found],
+            "comparison": joined(*found, title, [request["name"], "reference"])}
+
+
 def load(role: str) -> None:
     """Prepare the process."""
 
 
-HANDLERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {"look": _look}
+HANDLERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "look": _look, "compare": _compare}
