@@ -27,7 +27,7 @@ def view(folder):
 def test_an_answer_is_opened_beside_the_reference(view):
     view.show_answer("bad 0", "01.2")
     found = view.comparison
-    assert found["names"] == ["bad 0", "reference"] and found["of"] == ["01.2", 0]
+    assert found["names"] == ["bad 0", "reference"] and found["of"] == ["01.2", 1]
     steps = found["recording"]["steps"]
     assert [s["op"] for s in steps].count("reorder") == 2 and view.left == found["split"] - 1
     with pytest.raises(ValueError, match="cannot be shown"):
@@ -48,6 +48,7 @@ def test_without_scripts_it_says_the_same(view):
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_shows_marks_groups_and_answers(chromium, view, tmp_path, scheme):
+    view.tab, view.chosen = "marks", {}
     view.html(tmp_path / "class.html")
     with open_page(chromium, scheme=scheme, width=360) as page:
         page.goto((tmp_path / "class.html").as_uri())

@@ -20,7 +20,7 @@ const BINS = 5;
 
 /**
  * How many answers reached each fifth of the points; the last one has those with all of them.
- * @param {Data.ClassAnswer[]} answers
+ * @param {{ points: number }[]} answers
  * @param {number} of
  */
 export function bins(answers, of) {
