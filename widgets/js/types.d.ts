@@ -676,4 +676,51 @@ declare namespace Data {
     alike: { students: [number, number]; exercises: string[]; same: string[] }[];
     unread: number;
   }
+
+  // -- room.py, questions.py
+
+  interface RoomQuestion {
+    key: string;
+    recording: number;
+    step: number;
+    title: string;
+    call: string;
+    meaning: string;
+    program: string;
+    asks: { name: string; text: string; choices: [string, string][] }[];
+  }
+
+  /** By question and answer: how many said so. */
+  type RoomCounts = Record<string, Record<string, number>>;
+
+  /** What is so, by the name of what was asked; null where nothing is known. */
+  interface RoomTruth {
+    says: string[];
+    [name: string]: any;
+  }
+
+  interface RoomState {
+    class: string;
+    question: RoomQuestion;
+    number: number;
+    of: number;
+    revealed: boolean;
+    truth: RoomTruth | null;
+  }
+
+  interface RoomStudent extends RoomState {
+    mine: Record<string, string> | null;
+    counts: RoomCounts | null;
+    score: [number, number];
+  }
+
+  interface RoomTeacher extends RoomState {
+    counts: RoomCounts;
+    answered: number;
+    joined: number;
+    pin: string;
+    door: boolean;
+    wrongPins: number;
+    told: number[];
+  }
 }

@@ -74,6 +74,7 @@ class Room:
         same = hashlib.sha256(json.dumps(self.questions, sort_keys=True).encode()).hexdigest()
         if not self.journal.records:
             head = {"format": FORMAT, "version": VERSION, "questions": same,
+                    "class": secrets.token_hex(8),
                     "pin": f"{secrets.randbelow(10**6):06}", "teacher": secrets.token_urlsafe(24),
                     "asks": [[q["key"], q["call"]] for q in self.questions], "at": time.time()}
             self.journal.put(head)
@@ -87,6 +88,7 @@ class Room:
                             "name another one with -o")
         try:
             self.pin, self.teacher = str(head["pin"]), str(head["teacher"])
+            self.name = str(head["class"])
             for record in rest:
                 self._apply(record)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -231,7 +233,7 @@ class Room:
 
     def _shared(self) -> dict[str, Any]:
         """What all see; the truth only once it is revealed."""
-        return {"question": self.questions[self.at], "number": self.at + 1,
+        return {"class": self.name, "question": self.questions[self.at], "number": self.at + 1,
                 "of": len(self.questions), "revealed": self.revealed,
                 "truth": self._truths[self.at] if self.revealed else None}
 

@@ -15,6 +15,7 @@ import asyncio
 import io
 import json
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -31,9 +32,10 @@ MOST_BODY, MOST_OF_SEAT, MOST_LIVE = 4096, 3, 3000
 #: seconds between two pictures, and that a connection has to say who it is
 PICTURE_S, INTRODUCTION_S = 0.05, 10.0
 COOKIE = "mlc_lab_class"
+_HOST = re.compile(r"[\w.:\[\]-]{1,100}", re.ASCII)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' "
-                               "'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+                               "'unsafe-inline'; img-src 'self' data:; connect-src 'self'{}; "
                                "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer", "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store", "Server": "MLC Lab",
@@ -49,6 +51,10 @@ class _Handler(RequestHandler):
     def set_default_headers(self) -> None:
         for name, value in _HEADERS.items():
             self.set_header(name, value)
+        host = self.request.host if _HOST.fullmatch(self.request.host) else ""
+        # browsers differ in whether 'self' has the WebSockets of this host
+        policy = _HEADERS["Content-Security-Policy"].format(f" ws://{host}" if host else "")
+        self.set_header("Content-Security-Policy", policy)
 
     def message(self) -> Any:
         """The JSON that was sent. Other pages cannot make a browser send this type."""
