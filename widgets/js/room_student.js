@@ -38,6 +38,9 @@ function newId() {
     .join("");
 }
 
+/** @param {string} text */
+const sentence = (text) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}.`;
+
 class Student {
   /** @type {Data.RoomStudent | null} */
   state = null;
@@ -53,15 +56,15 @@ class Student {
 
   /** @param {HTMLElement} el */
   constructor(el) {
-    this.status = h("p", { class: "status", role: "status", "aria-live": "polite" });
+    this.status = h("p", { class: "sr", role: "status", "aria-live": "polite" });
     this.link = h("p", { class: "link", role: "status" });
     this.body = h("div", { class: "body" });
     this.view = h(
       "section",
       { class: "mlc mlc-room student", "aria-label": "Class" },
       this.link,
-      this.body,
       this.status,
+      this.body,
     );
     el.replaceChildren(this.view);
     this.stop = followTheme(this.view);
@@ -119,7 +122,7 @@ class Student {
       const { status, why, wait } = await post("join", { pin: pin.value });
       button.disabled = false;
       if (status === 200) return this.connect();
-      note.textContent = `${why[0].toUpperCase()}${why.slice(1)}${wait ? ` (${Math.ceil(wait)} s)` : ""}.`;
+      note.textContent = sentence(why + (wait ? ` (${Math.ceil(wait)} s)` : ""));
       pin.select();
     });
     this.body.replaceChildren(form);
@@ -136,6 +139,15 @@ class Student {
     if (given && (!same || state.mine)) this.forget();
     if (this.given) void this.send();
     this.draw();
+  }
+
+  /**
+   * @param {string} text
+   * @param {boolean} [aside] only for those who do not see the page
+   */
+  tell(text, aside = false) {
+    this.status.className = aside ? "sr" : "told";
+    this.status.textContent = text;
   }
 
   forget() {
@@ -169,12 +181,10 @@ class Student {
         .filter(({ name }) => answers[name])
         .map(({ name, choices }) => choices.find(([value]) => value === answers[name])?.[1]);
       this.body.replaceChildren(...present(head), h("p", { class: "mine" }, words.join(", ")));
-      this.status.textContent = mine
-        ? "Your answer is in. Wait for the others."
-        : "Your answer is being sent.";
+      this.tell(mine ? "Your answer is in. Wait for the others." : "Your answer is being sent.");
       return;
     }
-    this.status.textContent = `Question ${state.number}: ${question.call}`;
+    this.tell(`Question ${state.number}: ${question.call}`, true);
     this.body.replaceChildren(...present(head), this.form(question));
   }
 
@@ -185,9 +195,9 @@ class Student {
     const right =
       mine && question.asks.filter(({ name }) => mine[name] && truth[name] === mine[name]);
     const asked = mine && question.asks.filter(({ name }) => mine[name] && truth[name] !== null);
-    const told = `${inWords(truth)[0].toUpperCase()}${inWords(truth).slice(1)}.`;
+    const told = sentence(inWords(truth));
     const own = right && asked ? ` You had ${right.length} of ${asked.length} right.` : "";
-    this.status.textContent = told + own;
+    this.tell(told + own);
     this.body.replaceChildren(
       ...present(head),
       ...drawBars(question, counts, truth, mine),
@@ -258,7 +268,7 @@ class Student {
       } else if (status >= 400 && status < 500 && status !== 429) {
         this.forget();
         this.draw();
-        this.status.textContent = `${why[0].toUpperCase()}${why.slice(1)}.`;
+        this.tell(sentence(why));
         if (status === 401) this.askPin();
       } else {
         await new Promise((done) => setTimeout(done, Math.max(1000 * wait, pause(tries))));

@@ -103,7 +103,9 @@ class Teacher {
     if (!state || !this.pin || !this.facts) return;
     const { question, revealed, truth, counts, answered, joined } = state;
     this.pin.textContent = `PIN ${state.pin.slice(0, 3)} ${state.pin.slice(3)}`;
-    const wrong = state.wrongPins ? `, ${state.wrongPins} wrong PINs` : "";
+    const wrong = state.wrongPins
+      ? `, ${state.wrongPins} wrong PIN${state.wrongPins > 1 ? "s" : ""}`
+      : "";
     this.facts.textContent = `${joined} joined${wrong}`;
     this.door.textContent = state.door ? "Close the door" : "Let more in";
     const count = h(
@@ -136,7 +138,7 @@ class Teacher {
         revealed
           ? button("next", "Next question", state.number === state.of)
           : button("reveal", "Reveal"),
-        button("back", "Back", state.number === 1),
+        button("back", "Question before", state.number === 1),
         count,
       ),
     );

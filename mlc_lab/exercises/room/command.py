@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from ...above import above
+from ...reading import DataError
 from ..command import MISTAKE, told
 from .questions import recordings_in
 from .room import Room
@@ -28,6 +29,8 @@ def serve(args: argparse.Namespace) -> int:
         print("mlc-lab: a class needs tornado. Install it with:  pip install 'mlc-lab[class]'",
               file=sys.stderr)
         return MISTAKE
+    if not 0 <= args.port < 1 << 16:
+        raise DataError(f"{args.port} is no port: ports are numbers below 65536")
     recordings = recordings_in(args.notebook)
     path = Path(args.output or f"{Path(args.notebook).stem}.class.jsonl")
     before = path.exists()
@@ -37,7 +40,12 @@ def serve(args: argparse.Namespace) -> int:
                          lambda text: print(text, file=sys.stderr, flush=True))
 
     async def run() -> None:
-        server.start(args.host, args.port, lambda port: address_of(args.host, port))
+        try:
+            server.start(args.host, args.port, lambda port: address_of(args.host, port))
+        except OSError as error:
+            room.close()
+            raise DataError(f"it cannot serve on {args.host}, port {args.port}: {error}; "
+                            "--port names another one, 0 any that is free") from None
         print(_said(server, room, args.host, path, before), flush=True)
         stop = asyncio.Event()
         try:
