@@ -13,7 +13,7 @@ from mlc_lab.exercises.room.server import COOKIE, ClassServer
 from mlc_lab.observe.recording import Recording
 from mlc_lab_widgets import room as room_pages
 
-HANDMADE = Path(__file__).resolve().parents[1] / "widgets" / "golden_recording.json"
+HANDMADE = Path(__file__).resolve().parent / "widgets" / "golden_recording.json"
 
 
 def recording():
