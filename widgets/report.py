@@ -15,8 +15,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from mlc_lab.exercises.teach.class_report import counts, report_of
-from mlc_lab.exercises.teach.grade import read_graded
+from mlc_lab.exercises.teach.class_report import counts, marks_in, report_of
 from mlc_lab.workers.pool import Worker
 
 from . import export
@@ -60,7 +59,7 @@ class ClassReport(View):
                  title: str = "", **traits: Any) -> None:
         """`folder` has marks that `grade` wrote; see `class_report`."""
         self.folder = own
-        self.graded = sorted(read_graded(folder), key=lambda one: one.student)
+        self.graded = marks_in(folder)
         self.data = report_of(self.graded, own, title or Path(folder).resolve().name, names)
         super().__init__(report=gzipped(self.data), **traits)
 
@@ -147,7 +146,7 @@ def class_report(folder: str | Path, own: str | Path | None = None, names: bool 
 def write_page(folder: str | Path, out: str | Path, own: str | Path | None = None,
                names: bool = True) -> None:
     """Write the page of a report; it needs no widgets."""
-    data = report_of(read_graded(folder), own, Path(folder).resolve().name, names)
+    data = report_of(marks_in(folder), own, Path(folder).resolve().name, names)
     values = {"report": gzipped(data), "tab": TABS[0], "chosen": {}, "wrap": False,
               "left": 0, "right": 0, **ClassReport._alone}
     Path(out).write_text(export.write([(values, told(data)[1])], data["title"], ENTRY, STYLES),

@@ -38,7 +38,8 @@ def test_names_and_constants_are_left_out_of_a_shape():
 def test_predictions_are_told_beside_what_is_right():
     assert shape_of_values(200, 100) == shape_of_values(64, 32)
     assert shape_of_values({"a": 3}, {"a": 3}) != shape_of_values({"a": 3}, {"a": 4})
-    assert shape_of_values(["x"], "y") and shape_of_values({"a": None, 3: 1}, {"a": 0})
+    assert shape_of_values(10**400, 3) and shape_of_values(["x"], "y")
+    assert shape_of_values({"a": None, 3: 1}, {"a": 0})
 
 
 def test_wrong_programs_that_are_equal_but_for_names_are_one_group(report, students):
@@ -87,6 +88,9 @@ def test_the_command_writes_a_page(students, tmp_path, capsys):
     assert "there is no folder" in capsys.readouterr().err
 
 
-def test_without_marks_it_says_what_to_do():
+def test_without_marks_it_says_what_to_do(tmp_path, capsys):
+    (tmp_path / "collected.json").write_text("{}")
+    assert main(["teach", "report", str(tmp_path)]) == 2
+    assert "grade it first:  mlc-lab teach grade" in capsys.readouterr().err
     with pytest.raises(DataError, match="grade the answers first"):
         report_of([])

@@ -358,6 +358,21 @@ def test_messages_that_are_none_are_refused_and_the_server_goes_on(tmp_path):
     asyncio.run(run())
 
 
+def test_an_address_that_floods_has_to_wait(tmp_path):
+    async def run():
+        async with served(tmp_path / "class.jsonl") as server:
+            server.pace = Slow(5, 0.01)
+            one = Student(server.address)
+            codes = [(await one.http.fetch(server.address, raise_error=False)).code
+                     for _ in range(7)]
+            assert codes == [200] * 5 + [429] * 2
+            assert await one.join(server.room.pin) == 429
+            with pytest.raises(Exception, match="429"):
+                await one.listen()
+
+    asyncio.run(run())
+
+
 def test_a_restart_loses_no_answer(tmp_path):
     """Students send until they are acknowledged, while the server goes and comes back."""
     async def run():

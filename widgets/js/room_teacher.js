@@ -28,6 +28,8 @@ class Teacher {
     this.status = h("p", { class: "sr", role: "status", "aria-live": "polite" });
     this.joining = h("section", { class: "joining", "aria-label": "Joining" });
     this.panel = h("section", { class: "panel", "aria-label": "The question" });
+    this.bars = h("div", { class: "all-bars" });
+    this.count = h("span", { class: "answered" });
     this.stepper = h("div", { class: "stepper" });
     this.view = h(
       "div",
@@ -108,11 +110,21 @@ class Teacher {
       : "";
     this.facts.textContent = `${joined} joined${wrong}`;
     this.door.textContent = state.door ? "Close the door" : "Let more in";
-    const count = h(
-      "output",
-      { class: "answered", "data-answered": answered },
-      `${answered} of ${joined} have answered`,
-    );
+    const said = `${question.key} ${revealed}`;
+    if (said !== this.said) this.drawQuestion();
+    this.said = said;
+    this.bars.replaceChildren(...drawBars(question, counts, truth));
+    this.count.dataset.answered = String(answered);
+    this.count.textContent = `${answered} of ${joined} have answered`;
+    this.drawStepper();
+  }
+
+  /** What stays as it is while answers come in. */
+  drawQuestion() {
+    const { state } = this;
+    if (!state) return;
+    const { question, revealed, truth } = state;
+    this.status.textContent = truth ? inWords(truth) : `Question ${state.number}`;
     const button = (/** @type {string} */ act, /** @type {string} */ text, off = false) =>
       h(
         "button",
@@ -131,7 +143,7 @@ class Teacher {
       h("h1", {}, truth ? `Step ${question.step}: ${inWords(truth)}` : "What would this step do?"),
       h("pre", { class: "call", tabindex: "0" }, question.call),
       ...(question.meaning ? [h("p", {}, question.meaning)] : []),
-      h("div", { class: "all-bars" }, drawBars(question, counts, truth)),
+      this.bars,
       h(
         "div",
         { class: "tools" },
@@ -139,7 +151,7 @@ class Teacher {
           ? button("next", "Next question", state.number === state.of)
           : button("reveal", "Reveal"),
         button("back", "Question before", state.number === 1),
-        count,
+        this.count,
       ),
     );
     if (focused) {
@@ -148,12 +160,6 @@ class Teacher {
       const to = same ?? main;
       if (to instanceof HTMLElement) to.focus();
     }
-    const said = `${question.key} ${revealed}`;
-    if (said !== this.said) {
-      this.said = said;
-      this.status.textContent = truth ? inWords(truth) : `Question ${state.number}`;
-    }
-    this.drawStepper();
   }
 
   /** The stepper with all steps that were revealed before, and the present one once it is. */

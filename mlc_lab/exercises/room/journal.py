@@ -27,6 +27,7 @@ from ...reading import DataError, read_json
 FORMAT, VERSION = "mlc-lab class", 1
 #: bytes of a file that is gone on with
 MOST_BYTES = 200 << 20
+_FLAGS = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
 
 
 class Journal:
@@ -37,7 +38,7 @@ class Journal:
         or is in use by another server."""
         self.path = Path(path)
         self.records: list[dict[str, Any]] = []  # what stood in it
-        self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        self._file = os.open(self.path, _FLAGS, 0o600)
         try:
             _lock(self._file, self.path)
             self._read()

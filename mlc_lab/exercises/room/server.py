@@ -26,12 +26,13 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from ...reading import DataError, read_json
 from .room import Refused, Room
+from .slow import Slow
 
 #: bytes of a message, connections of one seat, connections of all
 MOST_BODY, MOST_OF_SEAT, MOST_LIVE = 4096, 3, 3000
 #: seconds between two pictures, and that a connection has to say who it is
 PICTURE_S, INTRODUCTION_S = 0.05, 10.0
-COOKIE = "mlc_lab_class"
+COOKIE = "mlc_lab_class_"
 _HOST = re.compile(r"[\w.:\[\]-]{1,100}", re.ASCII)
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' "
@@ -55,6 +56,11 @@ class _Handler(RequestHandler):
         # browsers differ in whether 'self' has the WebSockets of this host
         policy = _HEADERS["Content-Security-Policy"].format(f" ws://{host}" if host else "")
         self.set_header("Content-Security-Policy", policy)
+
+    def prepare(self) -> None:
+        wait = self.server.pace.take(self.request.remote_ip or "")
+        if wait:
+            self.refuse(Refused(429, "too many requests: wait a little", wait))
 
     def message(self) -> Any:
         """The JSON that was sent. Other pages cannot make a browser send this type."""
@@ -94,8 +100,8 @@ class _Join(_Handler):
         message = self.message()
         pin = message.get("pin") if isinstance(message, dict) else None
         token = await self.server.room.join(pin, self.request.remote_ip or "",
-                                            self.get_cookie(COOKIE) or "")
-        self.set_cookie(COOKIE, token, httponly=True, samesite="Strict", expires_days=2)
+                                            self.get_cookie(self.server.cookie) or "")
+        self.set_cookie(self.server.cookie, token, httponly=True, samesite="Strict", expires_days=2)
         self.finish({})
         self.server.picture()
 
@@ -103,7 +109,7 @@ class _Join(_Handler):
 class _Vote(_Handler):
     @_told
     async def post(self) -> None:
-        seat = self.server.room.seat_of(self.get_cookie(COOKIE))
+        seat = self.server.room.seat_of(self.get_cookie(self.server.cookie))
         if seat is None:
             raise Refused(401, "join first")
         await self.server.room.vote(seat, self.message())
@@ -156,13 +162,18 @@ class _Live(WebSocketHandler):
         self.seat: int | None = None
         self.is_teacher = False
 
+    def prepare(self) -> None:
+        if self.server.pace.take(self.request.remote_ip or ""):
+            self.set_status(429)
+            self.finish()
+
     def open(self, *_: str, **__: str) -> None:
         self.set_nodelay(True)
         if len(self.server.live) >= MOST_LIVE:
             self.close(1013, "the room is full")
             return
         self.server.live[self] = None
-        self.seat = self.server.room.seat_of(self.get_cookie(COOKIE))
+        self.seat = self.server.room.seat_of(self.get_cookie(self.server.cookie))
         asyncio.get_running_loop().call_later(INTRODUCTION_S, self._unknown)
 
     def _unknown(self) -> None:
@@ -227,6 +238,10 @@ class ClassServer:
     def __init__(self, room: Room, pages: dict[str, tuple[str, str]], packed: list[dict[str, Any]],
                  say: Callable[[str], None] = print) -> None:
         self.room, self.packed, self.say = room, packed, say
+        #: of this class alone: browsers share cookies between the ports of a machine
+        self.cookie = COOKIE + room.name
+        #: requests of one address, which may be that of a whole room
+        self.pace = Slow(3000, 300)
         self.live: dict[_Live, None] = {}
         self.of_seat: dict[int, list[_Live]] = {}
         self.address = ""

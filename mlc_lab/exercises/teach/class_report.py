@@ -34,18 +34,28 @@ from ...workers.pool import Worker, WorkerPool, usable_cpus
 from ..catalogue import get
 from ..command import as_text
 from ..result import Result
+from .collect import LIST
 from .feedback import shown_answer
 from .forms import shape, shape_of_values, wording
-from .grade import Graded
+from .grade import Graded, read_graded
 
 #: groups whose programs are made, seconds for each, bytes of memory of what makes them
-MOST_LOOKED_AT, LOOK_S, MEMORY = 200, 10.0, 2 << 30
+MOST_LOOKED_AT, LOOK_S, MEMORY = 200, 60.0, 2 << 30
 #: words of a wording that can be a likeness, pairs that are listed
 LEAST_WORDS, MOST_PAIRS = 50, 200
 #: characters of a text that is kept
 MOST_TEXT = 20_000
 
 _SERVICE = f"{__package__}.programs"
+
+
+def marks_in(folder: str | Path) -> list[Graded]:
+    """The marks in a folder that `grade` wrote, by student. Raises DataError where there are none,
+    which says what to do."""
+    if (Path(folder) / LIST).is_file():
+        raise DataError(f"{folder} has what was collected; grade it first:  "
+                        f"mlc-lab teach grade {folder} -o marks")
+    return read_graded(folder)
 
 
 class _Texts:
@@ -268,4 +278,4 @@ def counts(report: dict[str, Any]) -> list[dict[str, Any]]:
     return out
 
 
-__all__ = ["alike", "counts", "report_of"]
+__all__ = ["alike", "counts", "marks_in", "report_of"]

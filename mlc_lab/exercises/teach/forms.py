@@ -50,7 +50,10 @@ def _beside(value: Any, right: Any) -> Any:
         return "right"
     numbers = (int, float)
     if isinstance(value, numbers) and isinstance(right, numbers) and value and right:
-        return f"{value / right:.4g} times what is right"
+        try:
+            return f"{value / right:.4g} times what is right"
+        except OverflowError:
+            return value
     return value
 
 
