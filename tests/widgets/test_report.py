@@ -45,6 +45,12 @@ def test_without_scripts_it_says_the_same(view):
     assert "<script" not in html
 
 
+def test_a_saved_notebook_keeps_it(view):
+    data = view._repr_mimebundle_()[0]
+    kept = data["application/vnd.mlc-lab.view+json"]
+    assert kept["view"] == "report" and kept["packed"] and kept["alone"]["live"] is False
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_shows_marks_groups_and_answers(chromium, view, tmp_path, scheme):

@@ -79,7 +79,7 @@ export async function post(path, message, headers = {}) {
       method: "POST",
       headers: { "Content-Type": "application/json", ...headers },
       body: JSON.stringify(message),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout?.(10_000),
     });
     const told = await reply.json().catch(() => ({}));
     return { status: reply.status, why: told.why ?? "", wait: told.wait ?? 0 };

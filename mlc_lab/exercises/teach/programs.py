@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...observe.compare import joined
+from ...observe.recording import Recording
 from ...observe.session import record
 from ...reading import MISTAKES, MLCError, reason
 from ...schedule import Schedule
@@ -33,7 +34,7 @@ def program_of(variant: Any, answer: Any) -> str:
 def _look(request: dict[str, Any]) -> dict[str, Any]:
     """Of an answer its program, the reference, and the program of that."""
     variant = get(request["id"], request["folder"]).variant(request["seed"])
-    out = {"status": "ok", "program": program_of(variant, request["answer"])}
+    out: dict[str, Any] = {"status": "ok", "program": program_of(variant, request["answer"])}
     try:
         reference = variant.reference
         out["reference"] = as_text(reference)
@@ -47,7 +48,7 @@ def _look(request: dict[str, Any]) -> dict[str, Any]:
 def _compare(request: dict[str, Any]) -> dict[str, Any]:
     """The schedule of an answer beside that of the reference, as a comparison's data."""
     variant = get(request["id"], request["folder"]).variant(request["seed"])
-    found = []
+    found: list[Recording] = []
     for answer, name in ((request["answer"], request["name"]), (variant.reference, "reference")):
         try:
             read_one = read(variant, answer)
@@ -59,7 +60,7 @@ def _compare(request: dict[str, Any]) -> dict[str, Any]:
         found.append(record(read_one.sch or Schedule(read_one.mod), name).recording)
     title = f"{variant.exercise.id} {variant.exercise.title}"
     return {"status": "ok", "steps": [len(one.steps) for one in found],
-            "comparison": joined(*found, title, [request["name"], "reference"])}
+            "comparison": joined(found[0], found[1], title, [request["name"], "reference"])}
 
 
 def load(role: str) -> None:
