@@ -3,12 +3,13 @@
 import json
 
 import pytest
-from small_class import ID, small_class
+from small_class import COPIED, ID, graded, small_class
 
 from mlc_lab import exercises
 from mlc_lab.cli import main
 from mlc_lab.exercises.teach.class_report import report_of
 from mlc_lab.exercises.teach.forms import shape, shape_of_values, wording
+from mlc_lab.exercises.teach.grade import Graded
 from mlc_lab.exercises.teach.roster import file_name
 from mlc_lab.reading import DataError
 
@@ -68,6 +69,19 @@ def test_wordings_that_few_have_are_alike_and_those_of_the_reference_are_not(rep
     order = [row["name"] for row in report["students"]]
     pairs = [[order[n] for n in row["students"]] for row in report["alike"]]
     assert pairs == [["one", "two"]] and report["alike"][0]["same"] == []
+
+
+def test_a_wording_that_several_have_is_no_likeness_and_two_of_them_are():
+    three = [graded(name, COPIED) for name in ("one", "two", "three")]
+    good = graded("good", lambda v: v.reference)
+    others = [Graded(f"good {n}", good.results, answers=good.answers) for n in range(30)]
+    assert report_of([*three, *others])["alike"] == []
+    for one in three[:2]:
+        more = graded(one.student, COPIED.replace("left, right", "above, below"), "03.2")
+        one.results |= more.results
+        one.answers |= more.answers
+    (row,) = report_of([*three, *others])["alike"]
+    assert row["exercises"] == ["01.2", "03.2"] == row["same"]
 
 
 def test_without_names_students_are_numbered(students):

@@ -3,7 +3,11 @@
 import asyncio
 import json
 import os
+import re
+import signal
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -392,6 +396,48 @@ def test_a_restart_loses_no_answer(tmp_path):
             assert server.room.counts(0)["legal"] == {"legal": 20}
             await students[0].listen()
             assert (await students[0].until(lambda d: d["question"]))["mine"] == LEGAL
+
+    asyncio.run(run())
+    votes = [json.loads(line) for line in (tmp_path / "class.jsonl").read_text().splitlines()[1:]]
+    assert sorted(v["seat"] for v in votes if v["do"] == "vote") == list(range(1, 21))
+
+
+def test_a_server_that_is_killed_loses_no_answer(tmp_path):
+    """The command itself, ended without a word while answers come in, and started again."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [sys.executable, "-m", "mlc_lab.cli", "class", str(HANDMADE), "--host", "127.0.0.1",
+               "--port", str(port), "-o", str(tmp_path / "class.jsonl")]
+
+    def started():
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        said = ""
+        while "Ctrl-C" not in said:
+            line = server.stdout.readline()
+            assert line, said
+            said += line
+        return server, said
+
+    async def run():
+        server, said = started()
+        assert "Only this machine can reach it" in said
+        pin = re.search(r"PIN (\d{6})", said)[1]
+        students = [Student(f"http://127.0.0.1:{port}/", n) for n in range(20)]
+        for one in students:
+            assert await one.join(pin) == 200
+        early = [await one.vote(FIRST, LEGAL) for one in students[:5]]
+        rest = [asyncio.ensure_future(one.vote(FIRST, LEGAL, tries=2000)) for one in students]
+        await asyncio.sleep(0.01)
+        server.kill()
+        server.wait()
+        server, said = await asyncio.to_thread(started)
+        try:
+            assert "an earlier one goes on" in said and f"PIN {pin}" in said
+            assert early + list(await asyncio.gather(*rest)) == [200] * 25
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert "The same command goes on with it" in server.communicate(timeout=60)[0]
+            assert server.returncode == 0
 
     asyncio.run(run())
     votes = [json.loads(line) for line in (tmp_path / "class.jsonl").read_text().splitlines()[1:]]

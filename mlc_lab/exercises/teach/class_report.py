@@ -12,7 +12,8 @@
                "program", "right", "reference", "failed": [number of a row, ...], "says"}: wrong
                answers that are of one shape; what is shown is that of the first student
     alike      [{"students": [one, other], "exercises": [id, ...], "same": [id, ...]}, ...]: pairs
-               that share wordings which few have, the most first; `same`: letter by letter
+               that share two wordings or more which few have, or one which nobody else has, the
+               most first; `same`: letter by letter
     unread     how many groups are by text alone, since only the programs of the largest were made
 
 Wrong answers are of one group where the same rows failed and the programs that they make are of
@@ -234,6 +235,7 @@ def alike(students: Sequence[Graded], shown: Sequence[dict[str, Any]], folder: A
           ) -> list[dict[str, Any]]:
     """Pairs of students whose answers, in different variants, have wordings that few have."""
     found: dict[tuple[int, int], dict[str, Any]] = {}
+    alone: set[tuple[int, int]] = set()  # share a wording that nobody else has
     for id in sorted({id for answers in shown for id in answers}):
         by_wording: dict[str, list[int]] = {}
         texts = {n: answers[id] for n, answers in enumerate(shown)
@@ -247,14 +249,17 @@ def alike(students: Sequence[Graded], shown: Sequence[dict[str, Any]], folder: A
         for digest, members in few.items():
             if digest in _expected(id, students[members[0]], folder):
                 continue
+            if len(members) == 2:
+                alone.add((members[0], members[1]))
             for pair in combinations(members, 2):
                 seeds = {students[n].results[id].seed for n in pair if id in students[n].results}
                 row = found.setdefault(pair, {"students": list(pair), "exercises": [], "same": []})
                 row["exercises"].append(id)
                 if texts[pair[0]].strip() == texts[pair[1]].strip() and len(seeds) == 2:
                     row["same"].append(id)
-    order = sorted(found.values(), key=lambda row: (-len(row["exercises"]), -len(row["same"]),
-                                                    row["students"]))
+    pairs = [row for pair, row in found.items() if pair in alone or len(row["exercises"]) > 1]
+    order = sorted(pairs, key=lambda row: (-len(row["exercises"]), -len(row["same"]),
+                                           row["students"]))
     return order[:MOST_PAIRS]
 
 
