@@ -274,7 +274,9 @@ def test_what_cannot_be_written_does_not_count(room, monkeypatch):
     monkeypatch.setattr(journal_module.os, "fsync", full)
     with pytest.raises(OSError):
         asyncio.run(room.vote(one, voted()))
-    assert room.counts(0)["legal"] == {}
+    with pytest.raises(OSError):
+        asyncio.run(room.join(room.pin, "here"))
+    assert room.counts(0)["legal"] == {} and room.for_teacher()["joined"] == 1
     monkeypatch.undo()
     asyncio.run(room.vote(one, voted()))  # sent again
     assert [line["do"] for line in lines(room)] == ["join", "vote"]

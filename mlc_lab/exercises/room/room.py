@@ -137,8 +137,13 @@ class Room:
         made = secrets.token_urlsafe(24)
         if len(self._seats) >= MOST_SEATS:
             raise Refused(403, f"the room is full: {MOST_SEATS} have joined")
-        self._seats[_digest(made)] = seat = len(self._seats) + 1  # nobody else has it
-        await self._change(do="join", seat=seat, token=_digest(made))
+        # reserved before it is written: nobody else gets this number
+        self._seats[_digest(made)] = seat = max(self._seats.values(), default=0) + 1
+        try:
+            await self._change(do="join", seat=seat, token=_digest(made))
+        except BaseException:
+            del self._seats[_digest(made)]
+            raise
         return made
 
     def seat_of(self, token: Any) -> int | None:
