@@ -273,7 +273,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="store_true", help="print the version and stop")
     verbs = parser.add_subparsers(
-        dest="verb", metavar="lab | run | explain | doctor | exercise | teach | check")
+        dest="verb", metavar="lab | run | explain | doctor | exercise | teach | class | check")
 
     verb = verbs.add_parser("lab", help="open JupyterLab on the notebooks")
     verb.add_argument("--dir", help="folder to work in (an installed package copies lessons there)")
@@ -342,6 +342,18 @@ def _add_exercise_verbs(verbs: Any) -> None:
 
     verb = verbs.add_parser("teach", help="grade what was handed in, and more for teachers")
     _add_teach_verbs(verb, _teach)
+
+    verb = verbs.add_parser("class", help="ask a class what each step of a notebook will do")
+    verb.add_argument("notebook", metavar="NOTEBOOK",
+                      help="a notebook that was run and saved with steppers in it, or recordings "
+                      "(.json); it is read and not run")
+    verb.add_argument("--host", default="0.0.0.0",
+                      help="the address to serve on; by default everyone on the local network can "
+                      "reach it, with 127.0.0.1 only this machine")
+    verb.add_argument("--port", type=int, default=8899, help="default 8899; 0: one that is free")
+    verb.add_argument("-o", "--output", metavar="FILE.jsonl",
+                      help="where the hour is kept, or goes on from (default NOTEBOOK.class.jsonl)")
+    verb.set_defaults(act=_class, takes_rest=False)
 
     verb = verbs.add_parser("check", help="check what one student hands in, for graders")
     verb.add_argument("path", metavar="FILE|FOLDER", help="files of answers, notebooks")
@@ -421,11 +433,25 @@ def _add_teach_verbs(verb: Any, act: Any) -> None:
     one.add_argument("--solutions", action="store_true", help="with a solution of each exercise")
 
 
+    one = new("report", "a page of HTML of the class: marks by check, the commonest mistakes")
+    one.add_argument("marks", metavar="MARKS")
+    one.add_argument("-o", "--output", default="class.html", metavar="FILE.html")
+    one.add_argument("--own", metavar="FOLDER", help=_OWN)
+    one.add_argument("--no-names", action="store_true", help="students are numbered, not named")
+
+
 def _teach(args: argparse.Namespace) -> int:
     """A verb for teachers, which is loaded when it is used."""
     from mlc_lab.exercises.teach.command import teach_verb
 
     return teach_verb(args)
+
+
+def _class(args: argparse.Namespace) -> int:
+    """Serve a class; what it needs is loaded when it is used."""
+    from mlc_lab.exercises.room.command import serve
+
+    return serve(args)
 
 
 def main(argv: list[str] | None = None) -> int:

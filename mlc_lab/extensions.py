@@ -27,6 +27,8 @@ ROWS: dict[str, str] = {
     "view of a workbench": "mlc_lab_widgets.workbench",
     "view of choices": "mlc_lab_widgets.live",
     "view of an exercise": "mlc_lab_widgets.card",
+    "view of a class": "mlc_lab_widgets.report",
+    "pages of a class in a room": "mlc_lab_widgets.room",
     "view of typed text": "mlc_lab_widgets.typed",
     "view of a run": "mlc_lab_widgets.machine",
     "view of a recording": "mlc_lab_widgets.stepper",

@@ -50,7 +50,7 @@ TOP = {"extensions", "compat", "cli", "build", "exercises", "testing", ""}
 LAZY = {
     "IPython", "anywidget", "graphviz", "ipywidgets", "jupyterlab", "matplotlib", "ml_dtypes",
     "mlc_lab_widgets", "nbclient", "nbformat", "onnx", "sklearn", "torch", "tqdm", "tvm", "dask",
-    "distributed",
+    "distributed", "segno",
 }  # fmt: skip
 # The methods through which a view is opened; only they may reach for the widgets.
 VIEW_METHODS = {"show", "explore", "view", "html", "step_svg", "step_png", "_repr_mimebundle_",

@@ -13,6 +13,7 @@ It draws a recording (`mlc_lab.observe.recording`) and contains no compiler logi
     PassView     a pipeline of passes: programs and graphs before and after each
     MachineView  a run of the virtual machine
     TuningBoard  a search for schedules
+    ClassReport  what a class has answered: marks, the commonest mistakes, likenesses
     course       the start page of the lessons: what is done, what is installed, the machine
     page         recordings as one HTML page
 
@@ -28,6 +29,7 @@ from typing import Any
 _VIEWS = {
     "AccessView": ".access",
     "Card": ".card",
+    "ClassReport": ".report",
     "Compare": ".comparison",
     "GraphView": ".graph",
     "Live": ".live",
@@ -37,6 +39,7 @@ _VIEWS = {
     "TuningBoard": ".board",
     "Typed": ".typed",
     "Workbench": ".workbench",
+    "class_report": ".report",
     "compare": ".comparison",
     "course": ".start",
     "exercise": ".card",

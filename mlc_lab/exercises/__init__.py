@@ -33,6 +33,17 @@ def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 
     return above("view of an exercise").exercise(id, seed, folder, hint_cost, solution)
 
 
+def class_report(folder: Any, own: Any = None, names: bool = True, title: str = "") -> Any:
+    """The report of a class, a view: marks by check, the commonest wrong answers, answers that are
+    too alike, any answer beside the reference.
+
+    `folder`: what `mlc-lab teach grade` wrote; `own`: a teacher's exercises; `names`: whether
+    students have their names, or only numbers. Raises DataError where there are no marks,
+    ImportError where widgets are not installed: `mlc-lab teach report` does without them.
+    """
+    return above("view of a class").class_report(folder, own, names, title)
+
+
 __all__ = ["Answer", "AnswerError", "Exercise", "ExerciseError", "Field", "Judge", "Result",
-           "Variant", "Wrong", "catalogue", "check", "exercise",
+           "Variant", "Wrong", "catalogue", "check", "class_report", "exercise",
            "get", "hand_in", "points", "row"]

@@ -17,7 +17,7 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch):
     Path("class.txt").write_text("ada\nbob\n")
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
     lines = [line for block in blocks for line in block.splitlines()]
-    assert len(lines) == 11
+    assert len(lines) == 12
     for line in lines:
         words = shlex.split(line)
         assert words[0] == "mlc-lab" and main(words[1:]) == 0, line

@@ -90,7 +90,25 @@ def card():
     return made
 
 
-VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed]
+def class_report():
+    import tempfile
+
+    from small_class import graded
+
+    import mlc_lab_widgets
+    from mlc_lab.exercises.teach.roster import file_name
+
+    with tempfile.TemporaryDirectory() as folder:
+        for name in ("ada", "bob"):
+            one = graded(name, lambda v: v.wrong[0].answer)
+            with open(f"{folder}/{file_name(name)}", "w", encoding="utf-8") as file:
+                file.write(one.as_json())
+        return mlc_lab_widgets.ClassReport(folder, tab="wrong",
+                                           chosen={"exercise": "01.2", "student": 0})
+
+
+VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed,
+         class_report]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)

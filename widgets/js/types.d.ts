@@ -646,4 +646,95 @@ declare namespace Data {
     error: { message: string; hint: string; line: number } | null;
     n: number;
   }
+
+  // -- class_report.py
+
+  interface ClassExercise {
+    id: string;
+    title: string;
+    kind: string;
+    of: number;
+    rows: { title: string; of: number }[];
+  }
+
+  /** An answer: `text` and `error` are texts, -1 for none; a row is [points, passed, says, place]. */
+  interface ClassAnswer {
+    points: number;
+    seed: string;
+    group: number;
+    text: number;
+    error: number;
+    rows: [number, number, number, number][];
+  }
+
+  /** Students who answered wrong in the same way. */
+  interface ClassGroup {
+    students: number[];
+    first: number;
+    points: number;
+    text: number;
+    program: number;
+    right: number;
+    reference: number;
+    failed: number[];
+    says: number;
+  }
+
+  interface ClassReport {
+    title: string;
+    exercises: ClassExercise[];
+    students: { name: string; note: string }[];
+    texts: string[];
+    answers: (ClassAnswer | null)[][];
+    groups: ClassGroup[][];
+    alike: { students: [number, number]; exercises: string[]; same: string[] }[];
+    unread: number;
+  }
+
+  // -- room.py, questions.py
+
+  interface RoomQuestion {
+    key: string;
+    recording: number;
+    step: number;
+    title: string;
+    call: string;
+    meaning: string;
+    program: string;
+    asks: { name: string; text: string; choices: [string, string][] }[];
+  }
+
+  /** By question and answer: how many said so. */
+  type RoomCounts = Record<string, Record<string, number>>;
+
+  /** What is so, by the name of what was asked; null where nothing is known. */
+  interface RoomTruth {
+    says: string[];
+    [name: string]: any;
+  }
+
+  interface RoomState {
+    class: string;
+    question: RoomQuestion;
+    number: number;
+    of: number;
+    revealed: boolean;
+    truth: RoomTruth | null;
+  }
+
+  interface RoomStudent extends RoomState {
+    mine: Record<string, string> | null;
+    counts: RoomCounts | null;
+    score: [number, number];
+  }
+
+  interface RoomTeacher extends RoomState {
+    counts: RoomCounts;
+    answered: number;
+    joined: number;
+    pin: string;
+    door: boolean;
+    wrongPins: number;
+    told: number[];
+  }
 }

@@ -9,6 +9,8 @@
     mlc-lab teach marks MARKS -o FILE.csv --for moodle
                                            the marks as a table
     mlc-lab teach feedback MARKS -o PAGES  a page for each student
+    mlc-lab teach report MARKS -o CLASS.html
+                                           a page of the class: what went wrong, and how often
     mlc-lab check FOLDER --json            the marks of what one student hands in
 """
 
@@ -18,6 +20,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from ...above import above
 from ...reading import DataError
 from .. import teach
 from ..catalogue import catalogue
@@ -119,6 +122,14 @@ def feedback(args: argparse.Namespace) -> int:
 
 
 @told
+def report(args: argparse.Namespace) -> int:
+    """Write the page of a class."""
+    above("view of a class").write_page(args.marks, args.output, args.own, not args.no_names)
+    print(args.output)
+    return 0
+
+
+@told
 def check(args: argparse.Namespace) -> int:
     """Check what one student hands in."""
     found = teach.check_handed(args.path, _named(args), args.seed, args.own)
@@ -135,7 +146,8 @@ def check(args: argparse.Namespace) -> int:
 
 
 VERBS: dict[str, Any] = {"new-exercise": new_exercise, "release": release, "collect": collect,
-                         "grade": grade, "marks": marks, "feedback": feedback}
+                         "grade": grade, "marks": marks, "feedback": feedback,
+                         "report": report}
 
 
 def teach_verb(args: argparse.Namespace) -> int:

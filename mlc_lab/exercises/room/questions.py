@@ -1,0 +1,136 @@
+"""What is asked of each step, and what is so: from a recording, as the guess mode of the stepper.
+
+    question = {"key": "recording 0, step 3", "recording": 0, "step": 3, "last": 6, "title": text,
+                "call": text, "meaning": text, "program": text,
+                "asks": [{"name", "text", "choices": [[value, text], ...]}, ...]}
+    truth    = {name: value or null, ..., "says": [text, ...]}
+
+`legal`: whether the step is legal or refused. `speed`: whether the program becomes faster, slower
+or stays about the same; `factor`: by how much. The last two are asked only where the recording has
+times, and of a step without one they are null: nobody's answer is right or wrong.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ...observe.recording import Recording, load_all
+from ...reading import MISTAKES, DataError, read_json, reason
+
+#: up to this ratio a change of time counts as about the same, as in `widgets/js/guess.js`
+SAME = 1.1
+#: from which ratio on, to which: the choices of a factor
+FACTORS = ((1.5, "1.5"), (3.0, "3"), (10.0, "10"))
+#: bytes of a notebook, and of one of its views unpacked; steppers that are taken
+MOST_BYTES, MOST_STEPPERS = 100 << 20, 50
+_VIEW = "application/vnd.mlc-lab.view+json"
+
+LEGAL = [["legal", "✓ legal"], ["refused", "✕ refused"]]
+SPEED = [["faster", "▲ faster"], ["same", "≈ about the same"], ["slower", "▼ slower"]]
+FACTOR = [["0", f"less than {FACTORS[0][1]}×"],
+          *[[str(n + 1), f"{low[1]}× to {high[1]}×"]
+            for n, (low, high) in enumerate(zip(FACTORS, FACTORS[1:]))],
+          [str(len(FACTORS)), f"more than {FACTORS[-1][1]}×"]]
+
+
+def questions_of(recordings: list[Recording]) -> list[dict[str, Any]]:
+    """One question for each step. Raises DataError where there is no step."""
+    out = []
+    for number, recording in enumerate(recordings):
+        timed = any(p.cost and p.cost.get("time") for p in recording.programs)
+        for at, step in enumerate(recording.steps[1:], 1):
+            asks: list[dict[str, Any]] = [{"name": "legal", "text": "Is it legal here?",
+                                           "choices": LEGAL}]
+            if timed:
+                asks += [{"name": "speed", "text": "The program becomes", "choices": SPEED},
+                         {"name": "factor", "text": "By which factor?", "choices": FACTOR}]
+            call = re.sub(r"^[\w, ]+ = (?=\w+\.)", "", step.python)  # a refused one has no results
+            out.append({
+                "key": f"recording {number}, step {at}", "recording": number, "step": at,
+                "last": len(recording.steps) - 1, "title": recording.title,
+                "call": "\n".join([*step.lead, call]),
+                "meaning": recording.docs.get(step.op, {}).get("meaning", ""),
+                "program": recording.text(step.before), "asks": asks,
+            })
+    if not out:
+        raise DataError("its recordings have no step to ask about")
+    return out
+
+
+def truth_of(recording: Recording, at: int) -> dict[str, Any]:
+    """What a step does."""
+    step = recording.steps[at]
+    if step.error:
+        message = str(step.error.get("message", ""))
+        return {"legal": "refused", "speed": None, "factor": None,
+                "says": ["it is refused", *filter(None, [message])]}
+    out: dict[str, Any] = {"legal": "legal", "speed": None, "factor": None,
+                           "says": ["it is legal"]}
+    if step.before == step.after:
+        return {**out, "speed": "same", "factor": "0",
+                "says": ["it is legal", "the program is the same"]}
+    before, after = (recording.programs[p].cost or {} for p in (step.before, step.after))
+    if not before.get("time") or not after.get("time"):
+        return out
+    ratio = before["time"] / after["time"]
+    factor = max(ratio, 1 / ratio)
+    noise = max(SAME, 1 + (before.get("spread") or 0) + (after.get("spread") or 0))
+    words = f"{factor:.3g}× {'faster' if ratio >= 1 else 'slower'}"
+    out["speed"] = "same" if factor < noise else "faster" if ratio > 1 else "slower"
+    out["factor"] = str(sum(factor >= low for low, _ in FACTORS))
+    out["says"].append(f"about the same ({words})" if factor < noise else words)
+    return out
+
+
+# ----------------------------------------------------------------------- where they come from
+
+
+def recordings_in(path: str | Path) -> list[Recording]:
+    """The recordings in a notebook that was run and saved, or in a file of recordings.
+
+    Nothing in it is run. Raises DataError, which says what is wrong, or OSError for no file.
+    """
+    path = Path(path)
+    if path.stat().st_size > MOST_BYTES:
+        raise DataError(f"{path.name} has more than {MOST_BYTES >> 20} MB")
+    if path.suffix == ".json":
+        data = read_json(path.read_bytes(), path.name)
+        return load_all(path) if isinstance(data, list) else [Recording.from_dict(data)]
+    if path.suffix != ".ipynb":
+        raise DataError(f"{path.name} is no notebook (.ipynb), and no file of recordings (.json)")
+    data = read_json(path.read_bytes(), path.name)
+    cells = data.get("cells") if isinstance(data, dict) else None
+    found = []
+    for cell in cells if isinstance(cells, list) else []:
+        outputs = cell.get("outputs") if isinstance(cell, dict) else None
+        for output in outputs if isinstance(outputs, list) else []:
+            kept = output.get("data") if isinstance(output, dict) else None
+            kept = kept.get(_VIEW) if isinstance(kept, dict) else None
+            if isinstance(kept, dict) and kept.get("view") == "stepper":
+                found.append(_recording(kept, path.name))
+    if not found:
+        raise DataError(f"{path.name} has no stepper: run it in JupyterLab with "
+                        "sch.explore(guess=True) in a cell, and save it")
+    return found[:MOST_STEPPERS]
+
+
+def _recording(kept: dict[str, Any], name: str) -> Recording:
+    """The recording that a saved stepper was drawn from."""
+    try:
+        unpacked = zlib.decompressobj(31)
+        text = unpacked.decompress(base64.b64decode(kept.get("packed", "")), MOST_BYTES)
+        if unpacked.unconsumed_tail:
+            raise DataError(f"a stepper in {name} has more than {MOST_BYTES >> 20} MB")
+        values = {**read_json(text, f"a stepper in {name}"), **kept.get("values", {})}
+        data = dict(values["recording"])
+        data.pop("code", None)
+        return Recording.from_dict(data)
+    except (zlib.error, *MISTAKES) as error:
+        raise DataError(f"a stepper in {name} is damaged: {reason(error)}") from None
+
+
+__all__ = ["questions_of", "recordings_in", "truth_of"]
