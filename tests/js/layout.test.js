@@ -210,7 +210,9 @@ test("a program is one point of the roofline, with all the steps that lead to it
 test("points above the peak lie within the roofline", () => {
   const slow = { ...recording(), machine: { peak_gflops: 0.5, bandwidth: { memory: 20 } } };
   const svg = drawRoofline(slow, "memory", 1, 600);
-  const heights = [...svg.matchAll(/<circle class="halo"[^>]*cy="([^"]*)"/g)].map((m) => +m[1]);
+  const heights = [...svg.matchAll(/<circle class="halo"[^>]*cy="([^"]*)"/g)].map((m) =>
+    Number(m[1]),
+  );
   assert.equal(heights.length, 3);
   assert.ok(heights.every((y) => y > 0));
 });
