@@ -3,7 +3,7 @@
 A case is a product with an epilogue, or sums of groups of rows across threads, of random sizes that
 the tiles need not divide. The schedule is drawn; a step that is refused is left out. The scheduled
 program is then held against the program before, on the interpreter, on the simulated CUDA device,
-and on OpenCL where there is a device.
+and on OpenCL where there is a device. No two of its threads may clash, and it must be countable.
 """
 
 from __future__ import annotations
@@ -170,3 +170,13 @@ def case(draw: Draw) -> None:
         rt["main"](*there)
         np.testing.assert_array_equal(there[-1].numpy(), want[-1], f"the device {kind}")
         counts[f"ran on {kind}"] += 1
+    # memory that has no place inside of the kernel is an argument of it, which all blocks share:
+    # they store the same numbers there
+    given = [p for f in tvm.lower(sch.mod, target="cuda").functions.values() for p in f.params
+             if p.dtype == "handle" and getattr(p, "storage_scope", "global") not in ("", "global")]
+    if not given:
+        races = tvm.find_races(sch.mod, "cuda", arrays=arrays)
+        assert not races, f"threads clash:\n{races}"
+        counts["has no races"] += 1
+    for kernel in tvm.count_gpu(sch.mod, "cuda", arrays=arrays):
+        assert kernel.modelled.seconds >= 0
