@@ -57,6 +57,7 @@ ROWS: dict[str, str] = {
     "infer_call": "mlc_lab.relax.op.registry:infer_call",
     "decorators of scripts": "mlc_lab.script.entry",
     "cast": "mlc_lab.tir.op:cast",
+    "const": "mlc_lab.tir.op:const",
     "match_values": "mlc_lab.tir.op:match_values",
     "reductions of TE": "mlc_lab.tir.reduction",
     "rules of ONNX": "mlc_lab.relax.frontend.onnx.rules",

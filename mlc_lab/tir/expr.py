@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 
 from ..above import above
 from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
-from ..ir.node import Node, defines, ignored, node, plain, uses
+from ..ir.node import TAKEN_FOR_NODES, Node, defines, ignored, node, plain, uses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,6 +123,11 @@ class PrimExpr(_Typed):
         raise ValueError(
             "a symbolic expression has no truth value here: use T.And / T.Or / T.Not or "
             "T.if_then_else (or tvm.tir.all / any) in place of and / or / not / if")
+
+    @classmethod
+    def fit_numbers(cls, *values: Any) -> Any:
+        """The number as a constant of int32, float32 or bool."""
+        return const_index(values[0])
 
     def __iter__(self) -> Any:
         raise TypeError(f"{type(self).__name__} is a scalar expression and cannot be iterated")
@@ -247,6 +252,7 @@ class Cast(PrimExpr):
     """`value` converted to `dtype`."""
 
     derived = {}
+    numbers = ("value",)
     dtype: str = plain()
     value: PrimExpr
 
@@ -256,8 +262,14 @@ class BinaryOp(PrimExpr):
     """Base of the operations on two operands of one type."""
 
     derived = {"dtype": "a.dtype"}
+    numbers = ("a", "b")
     a: PrimExpr
     b: PrimExpr
+
+    @classmethod
+    def fit_numbers(cls, *values: Any) -> Any:
+        """A number takes the type of the other operand."""
+        return above("match_values")(*values)
 
 
 @node
@@ -367,6 +379,7 @@ class Not(PrimExpr):
     """not a"""
 
     derived = {"dtype": "bool_like(a.dtype)"}
+    numbers = ("a",)
     a: PrimExpr
 
 
@@ -421,6 +434,16 @@ class ProducerLoad(PrimExpr):
     indices: tuple[PrimExpr, ...]
 
 
+def lanes_given(lanes: SupportsIndex) -> int:
+    """The lanes of a vector as a number. TypeError where they are no constant."""
+    if lanes.__class__ is int:
+        return lanes
+    if not hasattr(lanes, "__index__"):
+        raise TypeError(f"the lanes of a vector are a constant, not {lanes!r}: vectors whose "
+                        "length only the machine knows are no part of MLC Lab")
+    return lanes.__index__()
+
+
 @node
 class Ramp(PrimExpr):
     """The vector base, base + stride, ... of `lanes` elements."""
@@ -429,6 +452,12 @@ class Ramp(PrimExpr):
     base: PrimExpr
     stride: PrimExpr
     lanes: int = plain()
+
+    def __init__(self, base: ExprLike, stride: ExprLike, lanes: SupportsIndex,
+                 span: object = None) -> None:
+        if not (isinstance(base, PrimExpr) and isinstance(stride, PrimExpr)):
+            base, stride = above("match_values")(base, stride)
+        self._init(base, stride, lanes_given(lanes))
 
 
 @node
@@ -439,6 +468,9 @@ class Broadcast(PrimExpr):
     value: PrimExpr
     lanes: int = plain()
 
+    def __init__(self, value: ExprLike, lanes: SupportsIndex, span: object = None) -> None:
+        self._init(const_index(value), lanes_given(lanes))
+
 
 @node
 class Shuffle(PrimExpr):
@@ -447,6 +479,10 @@ class Shuffle(PrimExpr):
     derived = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
     vectors: tuple[PrimExpr, ...]
     indices: tuple[IntImm, ...]
+
+    def __init__(self, vectors: Sequence[ExprLike], indices: Sequence[ExprLike],
+                 span: object = None) -> None:
+        self._init(tuple(map(const_index, vectors)), tuple(map(const_index, indices)))
 
 
 @node
@@ -457,6 +493,9 @@ class Let(PrimExpr):
     var: Var = defines()
     value: PrimExpr
     body: PrimExpr
+
+    def __init__(self, var: Var, value: ExprLike, body: ExprLike, span: object = None) -> None:
+        self._init(var, value_of_type(value, var.dtype), const_index(body))
 
 
 @node
@@ -490,7 +529,8 @@ class Call(PrimExpr):
 
     def __init__(self, dtype: str, op: str | Op | GlobalVar, args: Sequence[Any],
                  annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
-        self._init(dtype, Op.get(op) if isinstance(op, str) else op, tuple(args), annotations)
+        self._init(dtype, Op.get(op) if isinstance(op, str) else op, tuple(
+            [const_index(a) if a.__class__ in TAKEN_FOR_NODES else a for a in args]), annotations)
 
 
 @node
@@ -556,6 +596,9 @@ class IterVar(_Value, Generic[Dom]):
         return self.var.dtype
 
 
+TAKEN_FOR_NODES.add(IterVar)
+
+
 @node
 class CommReducer(Node):
     """A commutative, associative combiner: result of (lhs, rhs), with its identity element."""
@@ -564,6 +607,11 @@ class CommReducer(Node):
     rhs: tuple[Var, ...] = defines()
     result: tuple[PrimExpr, ...]
     identity_element: tuple[PrimExpr, ...]
+
+    def __init__(self, lhs: Sequence[Var], rhs: Sequence[Var], result: Sequence[ExprLike],
+                 identity_element: Sequence[ExprLike], span: object = None) -> None:
+        self._init(tuple(lhs), tuple(rhs), tuple(map(const_index, result)),
+                   tuple(map(const_index, identity_element)))
 
 
 @node
@@ -623,6 +671,13 @@ def const_index(value: Any) -> PrimExpr:
     if hasattr(value, "node_key"):
         return value  # Range and the like pass through untouched
     raise TypeError(f"expected an integer or an expression, got {value!r}")
+
+
+def value_of_type(value: Any, dtype: str) -> PrimExpr:
+    """An expression; a Python number becomes a constant of the type."""
+    if value.__class__ in TAKEN_FOR_NODES and value.__class__ is not IterVar:
+        return above("const")(value, dtype)
+    return const_index(value)
 
 
 __all__ = [
