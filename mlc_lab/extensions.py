@@ -110,6 +110,13 @@ NAMES: dict[str, dict[str, str]] = {
             "LoopRV", "ExprRV", "ScheduleState", "StmtSRef")},
         **{name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
             "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
+        "Any": "mlc_lab.compat.passes:unknown_extent",
+    },
+    "tir.expr": {
+        "BinaryOpExpr": "mlc_lab.tir.expr:BinaryOp", "CmpExpr": "mlc_lab.tir.expr:CmpOp",
+        "EqualOp": "mlc_lab.tir.expr:EQ", "NotEqualOp": "mlc_lab.tir.expr:NE",
+        "ExprOp": "mlc_lab.tir.expr:PrimExpr", "PrimExprWithOp": "mlc_lab.tir.expr:PrimExpr",
+        "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 
-from ..above import above
+from ..above import above, name_above
 from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
 from ..ir.node import TAKEN_FOR_NODES, Node, defines, ignored, node, plain, uses
 
@@ -118,6 +118,10 @@ class PrimExpr(_Typed):
     def astype(self, dtype: str, span: object = None) -> "PrimExpr":
         """This value cast to `dtype`; itself when it already has it."""
         return above("cast")(self, dtype)
+
+    def asobject(self) -> "PrimExpr":
+        """This expression: in TVM what `==` gives becomes one by this call."""
+        return self
 
     def __bool__(self) -> bool:
         raise ValueError(
@@ -678,6 +682,11 @@ def value_of_type(value: Any, dtype: str) -> PrimExpr:
     if value.__class__ in TAKEN_FOR_NODES and value.__class__ is not IterVar:
         return above("const")(value, dtype)
     return const_index(value)
+
+
+def __getattr__(name: str) -> Any:
+    """Another name that TVM has for a class of this module."""
+    return name_above("tir.expr", name)
 
 
 __all__ = [
