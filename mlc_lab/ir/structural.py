@@ -79,6 +79,8 @@ class _Comparer:
         if ta is not b.__class__:
             if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b:
                 return True
+            if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+                return self.same(tuple(a), tuple(b), define)
             return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
         if isinstance(a, Node):
             return self.same_node(a, b, define)

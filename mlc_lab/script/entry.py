@@ -12,7 +12,7 @@ from collections import ChainMap
 from typing import Any, Callable, Mapping
 
 from ..above import above
-from ..ir.diagnostics import DiagnosticError, MLCError
+from ..ir.diagnostics import DiagnosticError, MLCError, told
 from ..ir.recursion import grows_stack
 from ..reading import MISTAKES, limits
 from ..reading.collector import makes_many
@@ -65,16 +65,17 @@ def _parse(filename: str, build: Callable[[], tuple[Parser, Any]], check: bool) 
     try:
         return grows_stack(action)()
     except DiagnosticError as error:
-        raise error.with_traceback(None) from None
+        raise told(error.with_traceback(None)) from None
     except RecursionError as error:
         hint = f"split it, or bind parts to names: up to {limits.DEPTH} levels are well"
-        raise _placed(error, filename, "the script is nested too deeply", hint) from None
+        raise told(_placed(error, filename, "the script is nested too deeply", hint)) from None
     except MemoryError as error:
-        raise _placed(error, filename, "the script is too large for the memory there is") from None
+        raise told(_placed(error, filename, "the script is too large for the memory there is")
+                   ) from None
     except MLCError:
         raise
     except MISTAKES as error:
-        raise _placed(error, filename, str(error)) from error
+        raise told(_placed(error, filename, str(error))) from error
 
 
 def _placed(error: BaseException, filename: str, message: str, hint: str = "") -> DiagnosticError:
