@@ -141,6 +141,14 @@ class Node:
     def __repr__(self) -> str:
         return script_or_fields(self)
 
+    def script(self, **options: Any) -> str:
+        """The node as it is written in a script; see `IRModule.script` for the options."""
+        return above("script")(self, **options)
+
+    def show(self, **options: Any) -> None:
+        """Print the script, highlighted where that can be shown."""
+        above("show")(self, **options)
+
     def fallback_repr(self) -> str:
         """The node as a constructor call: what is printed where no printer knows it."""
         args = ", ".join(f"{n}={getattr(self, n)!r}" for n, t in type(self).fields
