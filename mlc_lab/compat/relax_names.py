@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import relax
 from ..relax.script import names as R
+from .namespaces import by_dotted_name
 
 
 def dyn_tensor_type(ndim: int = -1, dtype: str | None = "float32") -> Any:
@@ -37,6 +38,8 @@ NAMES: dict[str, Any] = {
 R_NAMES: dict[str, Any] = {
     "Any": R.Object, "call_tir_packed": R.call_dps_packed, "match_shape": R.match_cast,
     "invoke_closure_pure": R.invoke_pure_closure,
+    # `tvm.script.parser.relax.entry`, of which `tvm.script.parser.relax` is a part
+    "entry": by_dotted_name("script.parser.relax.entry"),
 }
 
 __all__ = ["NAMES", "R_NAMES", "dyn_tensor_type", "func_type"]

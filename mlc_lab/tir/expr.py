@@ -401,7 +401,7 @@ class Select(PrimExpr):
         if not (isinstance(true_value, PrimExpr) and isinstance(false_value, PrimExpr)):
             # Python numbers take the type of the other side
             true_value, false_value = above("match_values")(true_value, false_value)
-        self._init(condition, true_value, false_value)
+        self._init(const_index(condition), true_value, false_value)
 
 
 def load_dtype(buffer: Buffer, indices: Sequence[PrimExpr]) -> str:
