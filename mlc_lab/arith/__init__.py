@@ -35,7 +35,8 @@ from .subspace_divide import subspace_divide
 __all__ = [
     "Analyzer", "ConstIntBound", "Extension", "IntSet", "IntervalSet", "IterMapExpr",
     "IterMapResult", "IterMark", "IterSplitExpr", "IterSumExpr", "ModularSet", "NEG_INF",
-    "NEG_INF_EXPR", "POS_INF", "POS_INF_EXPR", "ProofStrength", "as_set", "deduce_bound", "detect_clip_bound", "detect_iter_map",
+    "NEG_INF_EXPR", "POS_INF", "POS_INF_EXPR", "ProofStrength", "as_set",
+    "deduce_bound", "detect_clip_bound", "detect_iter_map",
     "detect_linear_equation", "estimate_region_lower_bound", "estimate_region_strict_bound",
     "estimate_region_upper_bound", "eval_set", "index_map", "intersect",
     "inverse_affine_iter_map", "iter_map_simplify", "normalize_iter_map_to_expr",

@@ -295,9 +295,10 @@ def node(cls: Any = None, *, namespace: str = "") -> Any:
     nodes are called as those of another.
 
     A class whose callers may give Python numbers says for which fields in `numbers`, and how they
-    become nodes in `fit_numbers`. A class may write its own `__init__` to convert arguments; it must end by setting every field
-    through `self._init(...)`, which takes the fields in order. `derived` maps a slot that is
-    computed (not a field) to a Python expression over the field names.
+    become nodes in `fit_numbers`. A class may write its own `__init__` to convert arguments; it
+    must end by setting every field through `self._init(...)`, which takes the fields in order.
+    `derived` maps a slot that is computed (not a field) to a Python expression over the field
+    names.
     """
     if cls is None:
         return functools.partial(node, namespace=namespace)

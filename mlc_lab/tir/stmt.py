@@ -119,6 +119,12 @@ class AllocateConst(Stmt):
     body: Stmt
     annotations: Mapping[str, Any] = plain()
 
+    def __init__(self, buffer_var: Var, dtype: str, extents: Sequence[ExprLike], data: Any,
+                 body: Stmt, annotations: Mapping[str, Any] | None = None,
+                 span: object = None) -> None:
+        self._init(buffer_var, dtype, tuple(map(const_index, extents)), data, body,
+                   dict(annotations) if annotations else EMPTY)
+
 
 @node
 class DeclBuffer(Stmt):
