@@ -96,3 +96,15 @@ def test_words_in_the_wrong_place_are_refused():
         T.evaluate(0)
         with pytest.raises(ValueError, match="one result"):
             T.evaluate(1)
+
+
+def test_a_handle_that_the_body_uses_keeps_its_name_when_printed():
+    with IRBuilder() as ib:
+        with T.prim_func(is_private=True):
+            a = T.arg("a", T.handle())
+            T.match_buffer(a, (8,), "float32")
+            T.evaluate(T.isnullptr(a))
+    func = ib.get()
+    assert "a: T.handle" in func.script()
+    assert_structural_equal(from_source(func.script()), func)
+    assert "return 5" in from_source("@T.prim_func\ndef f() -> T.int32:\n    T.ret(5)").script()

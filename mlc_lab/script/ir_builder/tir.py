@@ -265,9 +265,9 @@ def _remap(kinds: str, bindings: Sequence[Any], dtype: str = "int32") -> Any:
 
 
 axis = SimpleNamespace(
-    spatial=_axis(E.IterVar.DataPar), S=_axis(E.IterVar.DataPar), reduce=_axis(E.IterVar.CommReduce),
-    R=_axis(E.IterVar.CommReduce), scan=_axis(E.IterVar.Ordered), opaque=_axis(E.IterVar.Opaque),
-    remap=_remap)
+    spatial=_axis(E.IterVar.DataPar), S=_axis(E.IterVar.DataPar),
+    reduce=_axis(E.IterVar.CommReduce), R=_axis(E.IterVar.CommReduce),
+    scan=_axis(E.IterVar.Ordered), opaque=_axis(E.IterVar.Opaque), remap=_remap)
 
 
 # ------------------------------------------------------------------------------- loops
@@ -336,7 +336,8 @@ def evaluate(value: Any) -> None:
     IRBuilder.current().add(S.Evaluate(const_index(value)))
 
 
-def buffer_store(buffer: _Buffer, value: Any, indices: Sequence[Any], predicate: Any = None) -> None:
+def buffer_store(buffer: _Buffer, value: Any, indices: Sequence[Any], predicate: Any = None
+                 ) -> None:
     """buffer[indices] = value"""
     IRBuilder.current().add(S.BufferStore(buffer, value, list(indices), predicate))
 
