@@ -6,6 +6,7 @@ The parser itself is in `parser.py`; `source.py` finds the text of what is decor
 from __future__ import annotations
 
 import ast
+import linecache
 import sys
 import types
 from collections import ChainMap
@@ -96,6 +97,19 @@ def _in_class_body(frame: types.FrameType) -> bool:
         frame.f_code.co_name != "<module>")
 
 
+def _class_is_plain(frame: types.FrameType) -> bool:
+    """Whether the class of a body has no decorator, so that none will parse its functions.
+
+    False where the source is not there to be read.
+    """
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    at = frame.f_code.co_firstlineno - 1
+    if not 0 <= at < len(lines) or not lines[at].lstrip().startswith("class "):
+        return False  # its first line is a decorator's
+    above_it = lines[at - 1].strip() if at else ""
+    return not above_it.startswith("@") and not above_it.endswith(")")
+
+
 def decorate_function(fn: Callable[..., Any], private: bool, depth: int, check: bool = True,
                       parse: Callable[[Parser, ast.FunctionDef], Any] | None = None) -> Any:
     """What @T.prim_func does to a Python function; `depth` is the caller's frame.
@@ -105,7 +119,7 @@ def decorate_function(fn: Callable[..., Any], private: bool, depth: int, check: 
     if not isinstance(fn, types.FunctionType):
         return fn
     frame = sys._getframe(depth)
-    if _in_class_body(frame):
+    if _in_class_body(frame) and not _class_is_plain(frame):
         return fn  # the class's decorator parses it
     env = Source.environment_of(fn, frame.f_locals)
 
