@@ -101,7 +101,8 @@ NAMES: dict[str, dict[str, str]] = {
     "ir": {
         "Op": "mlc_lab.tir:Op", "PrimExpr": "mlc_lab.tir:PrimExpr", "Range": "mlc_lab.tir:Range",
         "PrimType": "mlc_lab.tir:PrimType", "PointerType": "mlc_lab.tir:PointerType",
-        "base": "mlc_lab.compat.namespaces:ir_base", "RelaxExpr": "mlc_lab.relax:Expr", "register_op_attr": "mlc_lab.tir.op:register_op_attr",
+        "base": "mlc_lab.compat.namespaces:ir_base", "RelaxExpr": "mlc_lab.relax:Expr",
+        "register_op_attr": "mlc_lab.tir.op:register_op_attr",
         "register_intrin_lowering": "mlc_lab.tir.op:register_intrin_lowering",
     },
     "tir": {
