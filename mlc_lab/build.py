@@ -115,9 +115,7 @@ def _build_llvm(mod: IRModule, target: Target) -> Module:
     from .machine.of_target import machine_of
 
     where = machine_of(target)
-    names = [v.name_hint for v, f in mod.functions.items() if isinstance(f, tir.PrimFunc)]
-    entry = "main" if "main" in names or len(names) != 1 else None
-    return llvm.build(lower(mod, target=target), where, entry)
+    return llvm.build(lower(mod, target=target), where, llvm.entry_of(mod))
 
 
 def _build_gpu(mod: IRModule, target: Target) -> Module:

@@ -66,6 +66,7 @@ ROWS: dict[str, str] = {
     "infer_call": "mlc_lab.relax.op.registry:infer_call",
     "decorators of scripts": "mlc_lab.script.entry",
     "cast": "mlc_lab.tir.op:cast",
+    "const": "mlc_lab.tir.op:const",
     "match_values": "mlc_lab.tir.op:match_values",
     "reductions of TE": "mlc_lab.tir.reduction",
     "rules of ONNX": "mlc_lab.relax.frontend.onnx.rules",
@@ -112,7 +113,8 @@ NAMES: dict[str, dict[str, str]] = {
     "ir": {
         "Op": "mlc_lab.tir:Op", "PrimExpr": "mlc_lab.tir:PrimExpr", "Range": "mlc_lab.tir:Range",
         "PrimType": "mlc_lab.tir:PrimType", "PointerType": "mlc_lab.tir:PointerType",
-        "RelaxExpr": "mlc_lab.relax:Expr", "register_op_attr": "mlc_lab.tir.op:register_op_attr",
+        "base": "mlc_lab.compat.namespaces:ir_base", "RelaxExpr": "mlc_lab.relax:Expr",
+        "register_op_attr": "mlc_lab.tir.op:register_op_attr",
         "register_intrin_lowering": "mlc_lab.tir.op:register_intrin_lowering",
     },
     "tir": {
@@ -121,6 +123,13 @@ NAMES: dict[str, dict[str, str]] = {
             "LoopRV", "ExprRV", "ScheduleState", "StmtSRef")},
         **{name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
             "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
+        "Any": "mlc_lab.compat.passes:unknown_extent",
+    },
+    "tir.expr": {
+        "BinaryOpExpr": "mlc_lab.tir.expr:BinaryOp", "CmpExpr": "mlc_lab.tir.expr:CmpOp",
+        "EqualOp": "mlc_lab.tir.expr:EQ", "NotEqualOp": "mlc_lab.tir.expr:NE",
+        "ExprOp": "mlc_lab.tir.expr:PrimExpr", "PrimExprWithOp": "mlc_lab.tir.expr:PrimExpr",
+        "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {

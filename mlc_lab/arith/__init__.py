@@ -13,7 +13,7 @@ program touches its buffers) and `liveness.py` (whether what is read was written
 """
 
 from . import index_map
-from .analyzer import Analyzer
+from .analyzer import Analyzer, Extension, ProofStrength
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
 from .int_set import (
     NEG_INF_EXPR, POS_INF_EXPR, IntervalSet, IntSet, as_set, intersect, union, union_lower_bound,
@@ -23,6 +23,7 @@ from .iter_map import (
     IterMapResult, IterMark, IterSplitExpr, IterSumExpr, detect_iter_map, iter_map_simplify,
     normalize_iter_map_to_expr, normalize_to_iter_sum,
 )
+from .iter_map_expr import IterMapExpr
 from .iter_map_inverse import inverse_affine_iter_map
 from .linear import deduce_bound, detect_clip_bound, detect_linear_equation
 from .modular_set import ModularSet
@@ -32,9 +33,10 @@ from .region import (
 from .subspace_divide import subspace_divide
 
 __all__ = [
-    "Analyzer", "ConstIntBound", "IntSet", "IntervalSet", "IterMapResult", "IterMark",
-    "IterSplitExpr", "IterSumExpr", "ModularSet", "NEG_INF", "NEG_INF_EXPR", "POS_INF",
-    "POS_INF_EXPR", "as_set", "deduce_bound", "detect_clip_bound", "detect_iter_map",
+    "Analyzer", "ConstIntBound", "Extension", "IntSet", "IntervalSet", "IterMapExpr",
+    "IterMapResult", "IterMark", "IterSplitExpr", "IterSumExpr", "ModularSet", "NEG_INF",
+    "NEG_INF_EXPR", "POS_INF", "POS_INF_EXPR", "ProofStrength", "as_set",
+    "deduce_bound", "detect_clip_bound", "detect_iter_map",
     "detect_linear_equation", "estimate_region_lower_bound", "estimate_region_strict_bound",
     "estimate_region_upper_bound", "eval_set", "index_map", "intersect",
     "inverse_affine_iter_map", "iter_map_simplify", "normalize_iter_map_to_expr",

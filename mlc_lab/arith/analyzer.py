@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from enum import IntEnum, IntFlag
 from typing import TYPE_CHECKING, Any, Iterator
 
 from ..above import above
@@ -14,11 +15,33 @@ from .const_int_bound import (
     NEG_INF, POS_INF, ConstIntBound, ConstIntBoundAnalyzer, constraint_bounds, range_bound,
 )
 from .expr_util import ARITHMETIC, INDEX_DTYPES, DoesNotFit, conjuncts, is_data, same
-from .modular_set import ModularSet, ModularSetAnalyzer
+from .int_set import IntSet
+from .modular_set import ModularSet, ModularSetAnalyzer, make
 from .rewrite_simplify import RewriteSimplifier
 
 if TYPE_CHECKING:
     from ..tir.expr import ExprLike
+
+
+class ProofStrength(IntEnum):
+    """How hard TVM is asked to try; the proofs of this analyzer are always the strong ones."""
+
+    DEFAULT = 0
+    SYMBOLIC_BOUND = 1
+
+
+class Extension(IntFlag):
+    """What TVM's rewriting does only when it is asked to; see `Analyzer.enabled_extensions`."""
+
+    NoExtensions = 0
+    TransitivelyProveInequalities = 1
+    ConvertBooleanToAndOfOrs = 2
+    ApplyConstraintsToBooleanBranches = 4
+    ComparisonOfProductAndSum = 8
+
+
+#: what this analyzer does in any case
+_ALWAYS = Extension.TransitivelyProveInequalities
 
 
 class Analyzer:
@@ -38,6 +61,7 @@ class Analyzer:
         #: which expressions have data in them, see `may_wrap`; whether any was met
         self.data: dict[PrimExpr, bool] = {}
         self.data_met = False
+        self._extensions = Extension.NoExtensions
 
     # ------------------------------------------------------------------- data
 
@@ -62,7 +86,54 @@ class Analyzer:
         if is_data(value, self.data):
             self.data[var] = self.data_met = True
 
+    @property
+    def enabled_extensions(self) -> Extension:
+        """The extensions that are on. Inequalities are followed from one to the next always."""
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: int) -> None:
+        wanted = Extension(flags)
+        missing = wanted & ~_ALWAYS
+        if missing:
+            raise NotImplementedError(
+                f"the analyzer has no {missing!r}: conditions are not rewritten in that way here")
+        self._extensions = wanted
+
     # ------------------------------------------------------------------- facts
+
+    def update(self, var: Var, info: ConstIntBound | ModularSet | IntSet,
+               override: bool = False) -> None:
+        """Say what is known of a variable: its bounds, its modular set, or its set of values.
+
+        What was said of the same kind before stays if it is the same. ValueError where it differs
+        and not `override`.
+        """
+        if isinstance(info, ConstIntBound):
+            self._update(var, (int(info.min_value), int(info.max_value)), self.bounds.vars,
+                         self.bounds.bind, override)
+        elif isinstance(info, ModularSet):
+            self._update(var, make(int(info.coeff), int(info.base)), self.modular.vars,
+                         self.modular.bind, override)
+        elif isinstance(info, IntSet):
+            low = self.bounds.of(info.min_value)[0] if info.has_lower_bound() else NEG_INF
+            high = self.bounds.of(info.max_value)[1] if info.has_upper_bound() else POS_INF
+            if info.has_lower_bound() and info.has_upper_bound():
+                self.bind(var, info.cover_range(), allow_override=override)
+            else:
+                self._update(var, (low, high), self.bounds.vars, self.bounds.bind, override)
+        else:
+            raise TypeError("what is known of a variable is a ConstIntBound, a ModularSet or an "
+                            f"IntSet, not {info!r}")
+        self._forget()
+
+    @staticmethod
+    def _update(var: Var, info: Any, known: dict[Any, Any], bind: Any, override: bool) -> None:
+        if not override and known.get(var, info) != info:
+            raise ValueError(f"{var.name} is known to be in {known[var]} already, not in {info}; "
+                             "pass override=True to replace that")
+        known.pop(var, None)
+        bind(var, info)
 
     def bind(self, var: Var, value: Any, allow_override: bool = False) -> None:
         """Say that `var` runs over a Range, or equals an expression (or int).
@@ -270,7 +341,7 @@ class Analyzer:
 
     # ------------------------------------------------------------------- proving
 
-    def can_prove(self, cond: PrimExpr) -> bool:
+    def can_prove(self, cond: PrimExpr, strength: ProofStrength = ProofStrength.DEFAULT) -> bool:
         """Whether a condition holds for all values that the variables can take."""
         if isinstance(cond, bool):
             return cond
@@ -337,4 +408,5 @@ def _nothing() -> None:
     pass
 
 
-__all__ = ["Analyzer", "ConstIntBound", "DoesNotFit", "EQ", "ModularSet"]
+__all__ = ["Analyzer", "ConstIntBound", "DoesNotFit", "EQ", "Extension", "ModularSet",
+           "ProofStrength"]

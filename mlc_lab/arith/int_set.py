@@ -144,6 +144,16 @@ class IntSet:
 IntervalSet = IntSet
 
 
+def pos_inf() -> PrimExpr:
+    """What stands for no bound above."""
+    return POS_INF_EXPR
+
+
+def neg_inf() -> PrimExpr:
+    """What stands for no bound below."""
+    return NEG_INF_EXPR
+
+
 def analyzer_or_new(given: Analyzer | None) -> Analyzer:
     """The analyzer that was given, or one that knows nothing."""
     if given is not None:

@@ -140,7 +140,7 @@ def _best_effort(s: IterMapRewriter, e: PrimExpr) -> IterSumExpr:
 
 
 def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
-                      input_pred: PrimExpr = TRUE, check_level: Any = "surjective",
+                      predicate: Any = TRUE, check_level: Any = "surjective",
                       analyzer: Analyzer | None = None,
                       simplify_trivial_iterators: bool = True) -> list[PrimExpr]:
     """Indices in the normal form of iteration maps, e.g. `i_0 * 4 + i_1`.
@@ -155,10 +155,10 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
                 for i in indices):
             return indices
     analyzer = new_analyzer(analyzer)
-    found = detect_iter_map(indices, input_iters, input_pred, check_level, analyzer,
+    found = detect_iter_map(indices, input_iters, predicate, check_level, analyzer,
                             simplify_trivial_iterators)
     if not found.indices and _level(check_level) != "bijective" and (
-            type(input_pred) is not IntImm):
+            type(const_index(predicate)) is not IntImm):
         found = detect_iter_map(indices, input_iters, TRUE, check_level, analyzer,
                                 simplify_trivial_iterators)
     if not found.indices:

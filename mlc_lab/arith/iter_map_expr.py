@@ -35,7 +35,13 @@ class IterMark:
         return f"IterMark({self.source!r}, extent={self.extent!r})"
 
 
-class IterSplitExpr:
+class IterMapExpr:
+    """Base of what an iteration map is made of: a split, or a sum of splits."""
+
+    __slots__ = ()
+
+
+class IterSplitExpr(IterMapExpr):
     """(source // lower_factor) % extent * scale."""
 
     __slots__ = ("source", "lower_factor", "extent", "scale")
@@ -52,7 +58,7 @@ class IterSplitExpr:
                 f"extent={self.extent!r}, scale={self.scale!r})")
 
 
-class IterSumExpr:
+class IterSumExpr(IterMapExpr):
     """The sum of splits and a base."""
 
     __slots__ = ("args", "base", "dtype")

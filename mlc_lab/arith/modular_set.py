@@ -177,6 +177,12 @@ def _call(s: ModularSetAnalyzer, e: Call) -> ModularSet:
     if name == "tir.shift_left" and type(e.args[1]) is IntImm and 0 <= e.args[1].value < 63:
         a, n = s.of(e.args[0]), e.args[1].value
         return make(a.coeff << n, a.base << n)
+    if name == "tir.shift_right" and type(e.args[1]) is IntImm and 0 <= e.args[1].value < 31:
+        return _divide(s, FloorDiv(e.args[0], IntImm(e.dtype, 1 << e.args[1].value)))
+    if name == "tir.bitwise_and" and type(e.args[1]) is IntImm and e.dtype in INDEX_DTYPES:
+        mask = e.args[1].value
+        if mask > 0 and mask & (mask + 1) == 0 and mask < 2 ** 30:  # the last bits
+            return _modulo(s, FloorMod(e.args[0], IntImm(e.dtype, mask + 1)))
     return ANYTHING
 
 

@@ -9,7 +9,7 @@ importing costs nothing and a node is only ever tried against rows of its shape.
 from __future__ import annotations
 
 import ast
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 from ..ir.dtype import element_of
 from ..tir import expr as E
@@ -188,8 +188,8 @@ class _Writer:
             return f"({args[0]} {_PYTHON_OPS[head]} {args[1]})"
         return f"{_PYTHON_CALLS[head]}({', '.join(args)})"
 
-    def build(self, tree: Tree) -> str:
-        """Python code that builds an expression."""
+    def build(self, tree: Tree, dtype: str = "dt") -> str:
+        """Python code that builds an expression, whose constants are of the type `dtype`."""
         head = tree[0]
         if head == "var":
             return self.names[tree[1]]
@@ -200,10 +200,13 @@ class _Writer:
         if head == "int" and isinstance(tree[1], bool):
             return "TRUE" if tree[1] else "FALSE"
         if is_constant(tree):
-            return f"imm({self.number(tree)}, dt)"
+            return f"imm({self.number(tree)}, {dtype})"
         if head == "call":
             return f"s.{tree[1]}({', '.join(map(self.argument, tree[2:]))})"
-        return f"{_BUILDER_NAMES[head]}({', '.join(self.build(t) for t in tree[1:])})"
+        if head in _COMPARISONS:  # what is compared has a type of its own, which is not bool
+            name = next(_variables(tree), None)
+            dtype = dtype if name is None else f"element_of({self.names[name]}.dtype)"
+        return f"{_BUILDER_NAMES[head]}({', '.join(self.build(t, dtype) for t in tree[1:])})"
 
     def argument(self, tree: Tree) -> str:
         """An argument of a named test: integers stay integers, the rest are expressions."""
@@ -235,6 +238,16 @@ class _Writer:
                 depth += 1
 
 
+def _variables(tree: Tree) -> Iterator[str]:
+    """The names of the variables of a pattern."""
+    if tree[0] == "var":
+        yield tree[1]
+    for part in tree[1:]:
+        if isinstance(part, tuple):
+            yield from _variables(part)
+
+
+_COMPARISONS = (E.EQ, E.NE, E.LT, E.LE)
 _VECTORS = (Ramp, Broadcast)
 _SCOPE: dict[str, Any] = {}
 

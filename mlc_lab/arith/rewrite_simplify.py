@@ -232,6 +232,8 @@ def _arith(s: RewriteSimplifier, e: Any) -> PrimExpr:
         if folded is not None:
             return folded
     result = s.apply(cls, a, b)
+    if result is None and cls is Sub and dt.is_integer(a.dtype) and same(a, b):
+        return op.const(0, a.dtype)  # of any type of integers, whether it wraps around or not
     return _rebuilt(e, a, b) if result is None else result
 
 
@@ -318,6 +320,8 @@ def _eq(s: RewriteSimplifier, e: EQ) -> PrimExpr:
     result = s.apply(EQ, a, b)
     if result is not None:
         return result
+    if dt.is_integer(a.dtype) and dt.lanes_of(a.dtype) == 1 and same(a, b):
+        return TRUE
     result = _rebuilt(e, a, b)
     return s.literal(result) if s.literals else result
 
@@ -395,8 +399,22 @@ def _cast(s: RewriteSimplifier, e: Cast) -> PrimExpr:
     if value.dtype not in INDEX_DTYPES:
         s.parent.data_met = True
     if type(value) in (IntImm, FloatImm, Broadcast) or value.dtype == e.dtype:
-        return op.cast(value, e.dtype)
+        whole = _whole(value, e.dtype)
+        return op.cast(value, e.dtype) if whole is None else whole
     return e if value is e.value else Cast(e.dtype, value)
+
+
+def _whole(value: PrimExpr, dtype: str) -> PrimExpr | None:
+    """A floating point constant as an integer, rounded toward zero; None where it does not fit."""
+    if type(value) is not FloatImm or not (dt.is_integer(dtype) or dt.is_bool(dtype)):
+        return None
+    if value.value != value.value or abs(value.value) >= 2.0 ** 63:
+        return None
+    if dt.is_bool(dtype):
+        return TRUE if value.value else FALSE
+    low, high = dt.int_range(dtype)
+    number = int(value.value)
+    return IntImm(dtype, number) if low <= number <= high else None
 
 
 def _call(s: RewriteSimplifier, e: Call) -> PrimExpr:
@@ -421,6 +439,8 @@ def _call(s: RewriteSimplifier, e: Call) -> PrimExpr:
             return imm(_FOLD[name](dt.bits_of(e.dtype), *(a.value for a in args)), e.dtype)
         except DoesNotFit:
             return new
+    if name == "tir.clz" and type(args[0]) is IntImm and args[0].value >= 0:
+        return imm(dt.bits_of(args[0].dtype) - args[0].value.bit_length(), e.dtype)
     if name == "tir.shift_left" and type(args[1]) is IntImm and e.dtype in INDEX_DTYPES:
         if 0 <= args[1].value < 31:
             return s.visit(Mul(args[0], IntImm(e.dtype, 1 << args[1].value)))

@@ -99,6 +99,24 @@ ADD = """
     y * (x // y) + x % y | x % y + y * (x // y) -> x
     div(x, c1) * c1 + mod(x, c1) | mod(x, c1) + div(x, c1) * c1 -> x if c1 != 0
     (x % c1 + c2) // c1 + x // c1 | x // c1 + (x % c1 + c2) // c1 -> (x + c2) // c1 if c1 > 0
+    x % c1 + (x + c2) % c1 | (x + c2) % c1 + x % c1 -> 1 if c1 == 2 and c2 % 2 == 1
+    x // c1 + x % c1 -> (x + 1) // c1 if c1 == 2
+    x + (x + y) // c1 * c2 ->> (x + y) % c1 - y if c1 != 0 and c2 == -c1
+    x + (x - y) // c1 * c2 ->> (x - y) % c1 + y if c1 != 0 and c2 == -c1
+    x * c3 + x // c1 * c2 ->> x % c1 * c3 if c1 != 0 and c2 == -c1 * c3
+    x // c1 * c2 + x * c3 ->> x % c1 * c3 if c1 != 0 and c2 == -c1 * c3
+    x * c3 + (x + y) // c1 * c2 ->> ((x + y) % c1 - y) * c3 if c1 != 0 and c2 == -c1 * c3
+    x * c3 + (x - y) // c1 * c2 ->> ((x - y) % c1 + y) * c3 if c1 != 0 and c2 == -c1 * c3
+    (x + y) // c1 * c2 + x * c3 ->> (y - (x + y) % c1) * -c3 if c1 != 0 and c2 == -c1 * c3
+    (x - y) // c1 * c2 + x * c3 ->> (0 - (x - y) % c1 - y) * -c3 if c1 != 0 and c2 == -c1 * c3
+    x + div(x + y, c1) * c2 ->> mod(x + y, c1) - y if c1 != 0 and c2 == -c1
+    x + div(x - y, c1) * c2 ->> mod(x - y, c1) + y if c1 != 0 and c2 == -c1
+    x * c3 + div(x, c1) * c2 ->> mod(x, c1) * c3 if c1 != 0 and c2 == -c1 * c3
+    div(x, c1) * c2 + x * c3 ->> mod(x, c1) * c3 if c1 != 0 and c2 == -c1 * c3
+    x * c3 + div(x + y, c1) * c2 ->> (mod(x + y, c1) - y) * c3 if c1 != 0 and c2 == -c1 * c3
+    x * c3 + div(x - y, c1) * c2 ->> (mod(x - y, c1) + y) * c3 if c1 != 0 and c2 == -c1 * c3
+    div(x + y, c1) * c2 + x * c3 ->> (y - mod(x + y, c1)) * -c3 if c1 != 0 and c2 == -c1 * c3
+    div(x - y, c1) * c2 + x * c3 ->> (0 - mod(x - y, c1) - y) * -c3 if c1 != 0 and c2 == -c1 * c3
     x + c1 + c2 -> x + (c1 + c2)
     x - c1 + c2 -> x + (c2 - c1)
     c1 - x + c2 -> (c1 + c2) - x
@@ -170,7 +188,17 @@ SUB = """
     x // c1 * c1 - x -> 0 - x % c1 if c1 != 0
     x - div(x, c1) * c1 -> mod(x, c1) if c1 != 0
     (x + y) // c1 - x // c1 -> (x % c1 + y) // c1 if c1 > 0
-    (x + c2) // c1 - x // c1 -> (x % c1 + c2) // c1 if c1 > 0
+    (x + c2) // c1 - x // c1 ->> (x % c1 + c2) // c1 if c1 > 0
+    (x + c1) // c3 - (x + c2) // c3 -> (c1 - c2) // c3 if c3 > 0 and (c1 - c2) % c3 == 0
+    (x + c1) // c2 - x % c2 -> x // c2 if c1 == 1 and c2 == 2
+    (x + y) // c1 * c1 - x ->> y - (x + y) % c1 if c1 != 0
+    (x - y) // c1 * c1 - x ->> 0 - (x - y) % c1 - y if c1 != 0
+    div(x + y, c1) * c1 - x ->> y - mod(x + y, c1) if c1 != 0
+    div(x - y, c1) * c1 - x ->> 0 - mod(x - y, c1) - y if c1 != 0
+    div(x, c1) * c1 - x -> 0 - mod(x, c1) if c1 != 0
+    div(x + c1, c3) - div(x, c3) -> div(mod(x, c3) + c1, c3) if c1 >= 0 and c3 > 0 and ge(x, 0)
+    div(x + c1, c3) - div(x + c2, c3) -> div(mod(x + c2, c3) + (c1 - c2), c3) if c1 >= c2
+        and c3 > 0 and ge(x + c2, 0)
     0 - x * c1 -> x * -c1
     x - y * c1 ->> x + y * -c1
     x - (y - z) ->> (x + z) - y
@@ -190,6 +218,7 @@ MUL = """
 FLOORDIV = """
     x // c1 // c2 -> x // (c1 * c2) if c1 > 0 and c2 > 0
     (x // c1 + c2) // c3 -> (x + c1 * c2) // (c1 * c3) if c1 > 0 and c3 > 0
+    (x % c1 + c2) // c3 -> x % c1 if c1 == 2 and c2 == 1 and c3 == 2
     (x * c1) // c2 -> x * (c1 // c2) if c2 != 0 and c1 % c2 == 0
     (x * c1) // c2 -> x // (c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0
     x // c1 -> 0 if c1 > 0 and ge(x, 0) and lt(x, c1)
@@ -211,18 +240,22 @@ FLOORDIV = """
     (x * c1 + c3) // c2 -> x // (c2 // c1) + c3 // c2
         if c1 > 0 and c2 > 0 and c2 % c1 == 0 and c3 % c2 < c1
     (x * c1) // (y * c1) -> x // y if c1 > 0
-    min(x * c1, y) // c2 | min(y, x * c1) // c2 ->> min(x * (c1 // c2), y // c2) if c2 > 0
-        and c1 % c2 == 0
-    max(x * c1, y) // c2 | max(y, x * c1) // c2 ->> max(x * (c1 // c2), y // c2) if c2 > 0
-        and c1 % c2 == 0
+    min(x * c1, y) // c2 ->> min(x * (c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
+    min(y, x * c1) // c2 ->> min(y // c2, x * (c1 // c2)) if c2 > 0 and c1 % c2 == 0
+    max(x * c1, y) // c2 ->> max(x * (c1 // c2), y // c2) if c2 > 0 and c1 % c2 == 0
+    max(y, x * c1) // c2 ->> max(y // c2, x * (c1 // c2)) if c2 > 0 and c1 % c2 == 0
     (x * y) // y | (y * x) // y -> x
     (x * y * z) // y | (y * x * z) // y -> x * z
     (x + y) // x | (y + x) // x -> y // x + 1
-    (x * z + y) // z | (z * x + y) // z | (y + x * z) // z | (y + z * x) // z -> x + y // z
+    (x * z + y) // z | (z * x + y) // z -> x + y // z
+    (y + x * z) // z | (y + z * x) // z -> y // z + x
     (x - y) // x -> 1 + (0 - y) // x
     (x * z - y) // z | (z * x - y) // z -> x + (0 - y) // z
     (y - x * z) // z | (y - z * x) // z -> y // z - x
     (x - y + z) // x -> (z - y) // x + 1
+    (x + y + z) // x | (y + x + z) // x -> (y + z) // x + 1
+    (y + (x + z)) // x | (y + (z + x)) // x -> (y + z) // x + 1
+    (x - x % c1) // c1 -> x // c1 if c1 != 0
 """
 
 FLOORMOD = """
@@ -244,6 +277,13 @@ FLOORMOD = """
     (x + y * z) % z | (x + z * y) % z | (y * z + x) % z | (z * y + x) % z -> x % z
     (x * c1) % (y * c1) -> x % y * c1 if c1 > 0
     (x + y) % x | (y + x) % x -> y % x
+    (x - x % y) % y -> 0
+    (x - x % c1) % c2 -> 0 if c2 != 0 and c1 == -c2
+    (x - x % (y * c1)) % y -> 0 if c1 == -1
+    (x + x * c1 % c2) % c2 -> 0 if c2 > 0 and (c1 + 1) % c2 == 0
+    (x + x * c1 % y) % y -> 0 if c1 == -1
+    (x * c1 + y) % c2 -> (x * (c1 % c2) + y) % c2 if c2 > 0 and c1 > c2
+    (y + x * c1) % c2 -> (y + x * (c1 % c2)) % c2 if c2 > 0 and c1 > c2
 """
 
 DIV = """
@@ -252,15 +292,37 @@ DIV = """
     div(x * c1, c2) -> div(x, c2 // c1) if c1 > 0 and c2 > 0 and c2 % c1 == 0
     div(x, c1) -> 0 if c1 > 0 and lt(x, c1) and lt(0 - x, c1)
     div(x, x) -> 1
-    div(x * c1 + y, c2) | div(y + x * c1, c2) ->> x * (c1 // c2) + div(y, c2) if c1 >= 0
+    div(div(x, c1) + c2, c3) -> div(x + c1 * c2, c1 * c3) if c1 > 0 and c2 >= 0 and c3 > 0
+        and ge(x, 0)
+    div(min(x * c1, y), c2) ->> min(x * (c1 // c2), div(y, c2)) if c1 >= 0 and c2 > 0
+        and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(min(y, x * c1), c2) ->> min(div(y, c2), x * (c1 // c2)) if c1 >= 0 and c2 > 0
+        and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(max(x * c1, y), c2) ->> max(x * (c1 // c2), div(y, c2)) if c1 >= 0 and c2 > 0
+        and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(max(y, x * c1), c2) ->> max(div(y, c2), x * (c1 // c2)) if c1 >= 0 and c2 > 0
+        and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(x * c1 + y, c2) ->> x * (c1 // c2) + div(y, c2) if c1 >= 0
         and c2 > 0 and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(y + x * c1, c2) ->> div(y, c2) + x * (c1 // c2) if c1 >= 0
+        and c2 > 0 and c1 % c2 == 0 and ge(x, 0) and ge(y, 0)
+    div(x * c1 + y + z, c2) | div(y + x * c1 + z, c2) ->> x * (c1 // c2) + div(y + z, c2)
+        if c1 >= 0 and c2 > 0 and c1 % c2 == 0 and ge(x, 0) and ge(y + z, 0)
     div(x * c1 + y, c2) | div(y + x * c1, c2) ->> div(x, c2 // c1) if c1 > 0 and c2 > 0
         and c2 % c1 == 0 and ge(x, 0) and ge(y, 0) and lt(y, c1)
     div(x + c1, c2) -> div(x, c2) + c1 // c2 if c1 > 0 and c2 > 0 and c1 % c2 == 0 and ge(x, 0)
     div(x * y, y) | div(y * x, y) -> x
+    div(x + y, x) | div(y + x, x) -> div(y, x) + 1 if ge(x, 0) and ge(y, 0)
+    div(x + y + z, x) | div(y + x + z, x) -> div(y + z, x) + 1 if ge(x, 0) and ge(y + z, 0)
+    div(y + (x + z), x) | div(y + (z + x), x) -> div(y + z, x) + 1 if ge(x, 0) and ge(y + z, 0)
+    div(x * z + y, z) | div(z * x + y, z) -> x + div(y, z) if ge(x, 0) and ge(y, 0) and ge(z, 0)
+    div(y + x * z, z) | div(y + z * x, z) -> div(y, z) + x if ge(x, 0) and ge(y, 0) and ge(z, 0)
 """
 
 MOD = """
+    mod(x, c1) ->> mod(x, -c1) if c1 < 0
+    mod(x * c1 + y, c2) | mod(y + x * c1, c2) ->> mod(y, c2) if c1 <= 0 and c2 > 0
+        and c1 % c2 == 0 and ge(0 - x, 0) and ge(y, 0)
     mod(x * c1, c2) -> 0 if c2 != 0 and c1 % c2 == 0
     mod(x, c1) -> x if c1 > 0 and lt(x, c1) and lt(0 - x, c1)
     mod(x * c1 + y, c2) | mod(y + x * c1, c2) ->> mod(y, c2) if c1 >= 0 and c2 > 0
@@ -278,6 +340,7 @@ EXTREMUM = """
     MIN(MIN(x, y), x) | MIN(MIN(x, y), y) -> MIN(x, y)
     MIN(x, MIN(x, y)) | MIN(y, MIN(x, y)) -> MIN(x, y)
     MIN(MIN(MIN(x, y), z), y) -> MIN(MIN(x, y), z)
+    MIN(MIN(MIN(MIN(x, y), z), w), y) -> MIN(MIN(MIN(x, y), z), w)
     MIN(MAX(x, y), MIN(x, y)) | MIN(MIN(x, y), MAX(x, y)) -> MIN(x, y)
     MIN(MAX(x, y), MIN(y, x)) | MIN(MIN(x, y), MAX(y, x)) -> MIN(x, y)
     MIN(MAX(x, y), MAX(x, z)) | MIN(MAX(y, x), MAX(x, z)) -> MAX(MIN(y, z), x)
@@ -305,6 +368,14 @@ MIN_ONLY = """
     min(x // c1 * c1, x) | min(x, x // c1 * c1) -> x // c1 * c1 if c1 > 0
     min((x + c1) // c2 * c2, x) | min(x, (x + c1) // c2 * c2) -> x if c2 > 0 and c1 + 1 == c2
     min(max(x, c1), c2) -> c2 if c1 >= c2
+    min(x * c1, c2) -> max(x, c2 // c1) * c1 if c1 < -1 and c2 != 0 and c2 % c1 == 0
+    min(div(x, c1), div(y, c1)) -> div(min(x, y), c1) if c1 > 0
+    min(div(x, c1), div(y, c1)) -> div(max(x, y), c1) if c1 < 0
+    min(div(x + c1, c2) * c2, x) | min(x, div(x + c1, c2) * c2) -> x if c2 > 0 and c1 + 1 == c2
+    min((x + c1) // c2 * c2, max(x, c2)) | min(max(x, c2), (x + c1) // c2 * c2) -> max(x, c2)
+        if c2 > 0 and c1 + 1 == c2 and ge(x, 1)
+    min(div(x + c1, c2) * c2, max(x, c2)) | min(max(x, c2), div(x + c1, c2) * c2) -> max(x, c2)
+        if c2 > 0 and c1 + 1 == c2 and ge(x, 1)
 """
 MAX_ONLY = """
     max(x, y) -> x if always_le(y, x)
@@ -318,6 +389,11 @@ MAX_ONLY = """
     max((x + c1) // c2 * c2, x) | max(x, (x + c1) // c2 * c2) -> (x + c1) // c2 * c2 if c2 > 0
         and c1 + 1 == c2
     max(min(x, c1), c2) -> c2 if c1 <= c2
+    max(x * c1, c2) -> min(x, c2 // c1) * c1 if c1 < -1 and c2 != 0 and c2 % c1 == 0
+    max(div(x, c1), div(y, c1)) -> div(max(x, y), c1) if c1 > 0
+    max(div(x, c1), div(y, c1)) -> div(min(x, y), c1) if c1 < 0
+    max(div(x + c1, c2) * c2, x) | max(x, div(x + c1, c2) * c2) -> div(x + c1, c2) * c2 if c2 > 0
+        and c1 + 1 == c2
 """
 
 EQ = """
@@ -367,11 +443,24 @@ LT = """
     (x // c1 < c2) ->> x < c1 * c2 if c1 > 0
     (c1 < x // c2) ->> (c1 + 1) * c2 - 1 < x if c2 > 0
     (x // c1 * c1 < x) ->> 0 < x % c1 if c1 > 0
+    (div(x, c1) < c2) ->> x < c1 * c2 if c1 > 0 and c2 > 0
+    (div(x, c1) < c2) ->> x < c1 * (c2 - 1) + 1 if c1 > 0 and c2 <= 0
+    (c1 < div(x, c2)) ->> (c1 + 1) * c2 - 1 < x if c1 >= 0 and c2 > 0
+    (c1 < div(x, c2)) ->> c1 * c2 < x if c1 < 0 and c2 > 0
+    (div(x, c1) * c1 < x) ->> 0 < mod(x, c1) if c1 > 0
+    (div(x, c1) * c1 < x + y) | (div(x, c1) * c1 < y + x) ->> 0 < mod(x, c1) + y if c1 > 0
+    (div(x, c1) * c1 < x - y) ->> y < mod(x, c1) if c1 > 0
+    (div(x + c2, c1) * c1 < x) ->> c2 < mod(x + c2, c1) if c1 > 0
+    (div(x + c2, c1) * c1 < x + y) ->> c2 < mod(x + c2, c1) + y if c1 > 0
+    (div(x + c2, c1) * c1 < x - y) ->> y + c2 < mod(x + c2, c1) if c1 > 0
+    (x // c1 * c1 < x - y) ->> y < x % c1 if c1 > 0
+    ((x + c2) // c1 * c1 < x - y) ->> y + c2 < (x + c2) % c1 if c1 > 0
     (x < x // c1 * c1) -> False if c1 > 0
     (x // c1 * c1 + y < x) | (y + x // c1 * c1 < x) ->> y < x % c1 if c1 > 0
     (x // c1 * c1 < x + y) | (x // c1 * c1 < y + x) ->> 0 < x % c1 + y if c1 > 0
     ((x + c2) // c1 * c1 < x + c3) ->> c2 - c3 < (x + c2) % c1 if c1 > 0
     ((x + c2) // c1 * c1 < x) ->> c2 < (x + c2) % c1 if c1 > 0
+    ((x + c2) // c1 * c1 < x + y) ->> c2 < (x + c2) % c1 + y if c1 > 0
     (x * c1 + y < c2) | (y + x * c1 < c2) ->> x < c2 // c1 if c1 > 0 and c2 % c1 == 0
         and ge(y, 0) and lt(y, c1)
     (min(x, y) < x) | (min(y, x) < x) ->> y < x
@@ -384,6 +473,8 @@ LT = """
     (max(x, c1) < c2) ->> x < c2 if c1 < c2
     (c1 < min(x, c2)) -> False if c1 >= c2
     (c1 < min(x, c2)) ->> c1 < x if c1 < c2
+    (c1 < max(c2, x)) ->> c1 < x if c1 >= c2
+    (x + c1 < max(c2, x)) ->> x < c2 - c1 if c1 >= 0
     (c1 < max(x, c2)) -> True if c1 < c2
     (c1 < max(x, c2)) ->> c1 < x if c1 >= c2
     (x < c1 - y) ->> x + y < c1
@@ -416,6 +507,21 @@ AND = """
     (x == c1 and x == c2) -> False if c1 != c2
     (x == c1 and x != c2) | (x != c2 and x == c1) -> x == c1 if c1 != c2
     (x and y and x) | (x and y and y) | (x and (x and y)) | (y and (x and y)) -> x and y
+    (x and (y and z)) -> x and y and z
+    (x // c1 == c2 and x % c1 == c3) | (x % c1 == c3 and x // c1 == c2) -> x == c1 * c2 + c3
+        if c1 > 0 and c3 >= 0 and c3 < c1
+    (x // c1 == c2 and x % c1 < c3) | (x % c1 < c3 and x // c1 == c2)
+        -> c1 * c2 <= x and x < c1 * c2 + c3 if c1 > 0 and c3 > 0 and c3 < c1
+    (x // c1 == c2 and x % c1 <= c3) | (x % c1 <= c3 and x // c1 == c2)
+        -> c1 * c2 <= x and x <= c1 * c2 + c3 if c1 > 0 and c3 >= 0 and c3 < c1
+    (x // c1 == c2 and c3 < x % c1) | (c3 < x % c1 and x // c1 == c2)
+        -> c1 * c2 + c3 < x and x < c1 * c2 + c1 if c1 > 0 and c3 >= 0 and c3 < c1
+    (x // c1 == c2 and c3 <= x % c1) | (c3 <= x % c1 and x // c1 == c2)
+        -> c1 * c2 + c3 <= x and x < c1 * c2 + c1 if c1 > 0 and c3 >= 0 and c3 < c1
+    (x < c1 and x % c2 < c3) -> x < (c1 - 1) // c2 * c2 + c3 and x % c2 < c3
+        if c2 > 0 and c3 > 0 and c3 < c2 and (c1 - 1) % c2 >= c3
+    (x <= c1 and x % c2 < c3) -> x < c1 // c2 * c2 + c3 and x % c2 < c3
+        if c2 > 0 and c3 > 0 and c3 < c2 and c1 % c2 >= c3
     (x and (x or y)) | (x and (y or x)) | ((x or y) and x) | ((y or x) and x) -> x
 """
 
@@ -435,6 +541,7 @@ OR = """
     (x != c1 or x != c2) -> True if c1 != c2
     (x == c1 or x != c2) | (x != c2 or x == c1) -> x != c2 if c1 != c2
     (x or y or x) | (x or y or y) | (x or (x or y)) | (y or (x or y)) -> x or y
+    (x or (y or z)) -> x or y or z
     (x or (x and y)) | (x or (y and x)) | ((x and y) or x) | ((y and x) or x) -> x
 """
 

@@ -47,6 +47,16 @@ def function_name(var: Any, func: tir.PrimFunc) -> str:
     return str(symbol) if symbol is not None else var.name_hint
 
 
+def entry_of(mod: IRModule) -> str | None:
+    """The name under which a caller finds the function that a module is built for: that of "main";
+    None where the one function has another name in the module."""
+    functions = {v.name_hint: (v, f) for v, f in mod.functions.items()
+                 if isinstance(f, tir.PrimFunc)}
+    if "main" in functions:
+        return function_name(*functions["main"])
+    return "main" if len(functions) != 1 else None
+
+
 def _write_kernel(
     unit: Unit, signature: Signature, func: tir.PrimFunc, emitter: type[StmtGen]
 ) -> None:

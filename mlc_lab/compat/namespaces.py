@@ -67,10 +67,27 @@ TABLE: dict[str, dict[str, str]] = {
         "substitute": "mlc_lab.tir:substitute",
     },
     "tir_tensor_intrin": {},
+    "script_parser_relax_entry": {
+        "ObjectProxy": "mlc_lab.relax.script.names:Object",
+        "TensorProxy": "mlc_lab.relax.script.names:Tensor",
+        "CallableProxy": "mlc_lab.relax.script.names:Callable",
+        "TupleProxy": "mlc_lab.relax.script.names:Tuple",
+        "ShapeProxy": "mlc_lab.relax.script.names:Shape",
+        "PrimProxy": "mlc_lab.relax.script.names:Prim",
+    },
+    "ir_base": {
+        "Node": "mlc_lab.ir:Node",
+        "assert_structural_equal": "mlc_lab.ir:assert_structural_equal",
+        "structural_equal": "mlc_lab.ir:structural_equal",
+        "structural_hash": "mlc_lab.ir:structural_hash",
+        "load_json": "mlc_lab.ir.serialize:load_json",
+        "save_json": "mlc_lab.ir.serialize:save_json",
+    },
 }
 #: the dotted name each namespace has under `tvm`
 DOTTED = {name: name.replace("tir_", "tir.") if name != "s_tir" else name for name in TABLE}
-DOTTED.update((name, name.replace("_", ".")) for name in TABLE if name.startswith("tir_schedule_"))
+DOTTED.update((name, name.replace("_", ".")) for name in TABLE if name.startswith(
+    ("tir_schedule_", "script_", "ir_")))
 
 
 class Namespace(ModuleType):

@@ -8,6 +8,7 @@ from ..ir.module import IRModule
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass, PassInfo, PassContext
 from ..tir.access import block_access_regions
+from ..tir.expr import SizeVar
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
 
@@ -97,6 +98,11 @@ def undefined_vars(node: Node, defs: Sequence[Any] = ()) -> list[Any]:
     return [v for v in free_vars(node) if v not in known]
 
 
+def unknown_extent() -> SizeVar:
+    """`tir.Any()`: an extent of which nothing is known; here a size of its own each time."""
+    return SizeVar("any_dim", "int32")
+
+
 def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
     """The floating point operations that a program does."""
     from ..observe.flops import count
@@ -105,4 +111,4 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
 
 
 __all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
-           "prim_func_pass", "undefined_vars"]
+           "prim_func_pass", "undefined_vars", "unknown_extent"]

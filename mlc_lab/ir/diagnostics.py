@@ -6,7 +6,7 @@ primitives and ill-formed programs point into the printed program.
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 from ..reading import MLCError, shortened
 
@@ -28,6 +28,11 @@ class DiagnosticError(MLCError):
         self.source_line, self.hint = source_line, shortened(hint)
         super().__init__(self.render())
 
+    @property
+    def span(self) -> Span:
+        """Where it is, as TVM's diagnostics say it."""
+        return Span(self.filename, self.line, self.line, self.column, self.end_column)
+
     def render(self) -> str:
         """The full text of the error."""
         out = [f"{self.filename}:{self.line}:{self.column}: {self.message}"]
@@ -44,6 +49,38 @@ class DiagnosticError(MLCError):
         if self.hint:
             out.append(f"hint: {self.hint}")
         return "\n".join(out)
+
+
+class Span(NamedTuple):
+    """A place in a script: lines and columns from 1."""
+
+    source_name: str
+    line: int
+    end_line: int
+    column: int
+    end_column: int
+
+
+class Diagnostics(NamedTuple):
+    """What a renderer is given: the errors of one script (here always one)."""
+
+    diagnostics: tuple[DiagnosticError, ...]
+
+
+Renderer = Callable[[Diagnostics], object]
+_renderer: list[Renderer] = []
+
+
+def override_renderer(render_func: Renderer | None) -> None:
+    """Have a function told of the mistakes in scripts, before they are raised; None ends that."""
+    _renderer[:] = [] if render_func is None else [render_func]
+
+
+def told(error: DiagnosticError) -> DiagnosticError:
+    """The error, after the renderer was told of it."""
+    for render in _renderer:
+        render(Diagnostics((error,)))
+    return error
 
 
 class WellFormedError(MLCError, ValueError):

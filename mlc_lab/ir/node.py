@@ -84,6 +84,9 @@ class Node:
     bound_parts: tuple[str, ...] | None = None
     #: slots that are no fields -> how they follow from the fields
     derived: dict[str, str] = {}
+    #: fields of which a caller may give a Python number: the constructor has `fit_numbers` make
+    #: nodes of them
+    numbers: tuple[str, ...] = ()
 
     if TYPE_CHECKING:
         #: the fields that are children
@@ -109,6 +112,11 @@ class Node:
         return type(self).from_fields(**changes)
 
     @classmethod
+    def fit_numbers(cls, *values: Any) -> Any:
+        """The fields named in `numbers` as nodes, where one of them was given as a number."""
+        raise NotImplementedError(cls)
+
+    @classmethod
     def from_fields(cls, *values: Any, **named: Any) -> Self:
         """Construct from field values in declaration order, without conversions."""
         return cls(*values, **named)
@@ -132,6 +140,14 @@ class Node:
 
     def __repr__(self) -> str:
         return script_or_fields(self)
+
+    def script(self, **options: Any) -> str:
+        """The node as it is written in a script; see `IRModule.script` for the options."""
+        return above("script")(self, **options)
+
+    def show(self, **options: Any) -> None:
+        """Print the script, highlighted where that can be shown."""
+        above("show")(self, **options)
 
     def fallback_repr(self) -> str:
         """The node as a constructor call: what is printed where no printer knows it."""
@@ -164,6 +180,9 @@ def _map_tuple(items: tuple[Node, ...], fn: Callable[[Node], Node]) -> tuple[Nod
     return items if out is None else tuple(out)
 
 
+#: types that are no nodes, and which constructors take in the place of one: see `Node.numbers`
+TAKEN_FOR_NODES: set[type] = {int, float, bool}
+
 #: stands for a field that `replace` leaves as it is
 _KEPT = object()
 
@@ -180,7 +199,12 @@ def _generate(cls: type[Node], own_init: bool) -> None:
         for name in klass.__dict__.get("__slots__", ()):
             if name != "__weakref__":
                 scope[f"_set_{name}"] = klass.__dict__[name].__set__
-    lines = [f"def __init__(self, {', '.join(names)}):"]
+    scope["_taken"] = TAKEN_FOR_NODES
+    lines = [f"def __init__(self, {', '.join(names)}{', span=None' if cls.numbers else ''}):"]
+    if cls.numbers:
+        given, number = ", ".join(cls.numbers), " or ".join(
+            f"{name}.__class__ in _taken" for name in cls.numbers)
+        lines.append(f"    if {number}: {given} = self.fit_numbers({given})")
     lines += [f"    _set_{name}(self, {name})" for name in names] or ["    pass"]
     lines += [f"    _set_{d}(self, {src})" for d, src in cls.derived.items()]
     if not own_init:
@@ -270,15 +294,17 @@ def node(cls: Any = None, *, namespace: str = "") -> Any:
     `@node(namespace="relax")` declares it as "relax.<name>" in NODE_TYPES, for a language whose
     nodes are called as those of another.
 
-    A class may write its own `__init__` to convert arguments; it must end by setting every field
-    through `self._init(...)`, which takes the fields in order. `derived` maps a slot that is
-    computed (not a field) to a Python expression over the field names.
+    A class whose callers may give Python numbers says for which fields in `numbers`, and how they
+    become nodes in `fit_numbers`. A class may write its own `__init__` to convert arguments; it
+    must end by setting every field through `self._init(...)`, which takes the fields in order.
+    `derived` maps a slot that is computed (not a field) to a Python expression over the field
+    names.
     """
     if cls is None:
         return functools.partial(node, namespace=namespace)
     own: dict[str, _Tag] = {}
     for name in cls.__dict__.get("__annotations__", {}):
-        if name in ("fields", "derived", "node_key", "bound_parts"):
+        if name in ("fields", "derived", "node_key", "bound_parts", "numbers"):
             continue
         tag = cls.__dict__.get(name, child)
         own[name] = tag if isinstance(tag, _Tag) else child

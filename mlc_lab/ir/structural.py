@@ -1,8 +1,9 @@
 """Structural equality and hash: whether two trees are the same up to the names of what they bind.
 
 Both are derived from the declarations: fields tagged `defines` bind variables and buffers pairwise,
-other fields are compared one by one, `ignored` ones not at all. The answer of a comparison that
-fails is the path of the first mismatch, e.g. `functions["main"].body.block.body[1].extent`.
+other fields are compared one by one, `ignored` ones and the names of blocks not at all, as in TVM.
+The answer of a comparison that fails is the path of the first mismatch, e.g.
+`functions["main"].body.block.body[1].extent`.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ class _Comparer:
         if ta is not b.__class__:
             if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b:
                 return True
+            if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+                return self.same(tuple(a), tuple(b), define)
             return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
         if isinstance(a, Node):
             return self.same_node(a, b, define)
@@ -208,7 +211,8 @@ def _order(cls: type[Node]) -> Fields:
             found = cls.fields
         if cls.__name__ == "Block":  # matched buffers are defined before they are read
             first = ("iter_vars", "alloc_buffers", "match_buffers")
-            found = tuple(sorted(cls.fields, key=lambda f: f[0] not in first))
+            found = tuple(sorted((f for f in cls.fields if f[0] != "name_hint"),
+                                 key=lambda f: f[0] not in first))
         _ORDERS[cls] = found
     return found
 

@@ -22,7 +22,7 @@ from .search_strategy import SearchStrategy
 from .space_generator import SpaceGenerator
 from .space_generator.post_order_apply import default_schedule
 from .tune import DEFAULT_TRIALS, only_structural, tune_tasks
-from .workload import TensorInfo, as_workload, coarse_key
+from .workload import TensorInfo, as_workload, block_names, coarse_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -114,7 +114,7 @@ def extract_tasks(mod: IRModule, target: Target | str | None = None,
         work = as_workload(_bare(func))
         alike = known.setdefault(coarse_key(work), [])
         for task in alike:
-            if structural_equal(task.mod, work):
+            if block_names(task.mod) == block_names(work) and structural_equal(task.mod, work):
                 task.weight += count
                 break
         else:

@@ -12,7 +12,7 @@ from ..reading import DataError, shown
 from ..observe import flops
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
-from ..tir.stmt import BufferStore
+from ..tir.stmt import Block, BufferStore
 
 
 class TensorInfo(NamedTuple):
@@ -109,8 +109,18 @@ class Workload:
         return Workload(mod, key)
 
     def same(self, mod: IRModule) -> bool:
-        """Whether a module is this one up to the names of its variables."""
-        return bool(structural_equal(self.mod, mod))
+        """Whether a module is this one up to the names of its variables.
+
+        Names of blocks count: records find blocks by them.
+        """
+        return block_names(self.mod) == block_names(mod) and bool(structural_equal(self.mod, mod))
+
+
+def block_names(mod: IRModule) -> list[list[str]]:
+    """The names of the blocks of each function, from the outside in."""
+    return [[n.name_hint for n in pre_order(func.body) if type(n) is Block]
+            for _, func in sorted(mod.functions.items(), key=lambda item: item[0].name_hint)
+            if isinstance(func, PrimFunc)]
 
 
 def text_key(mod: IRModule) -> str:
@@ -167,5 +177,5 @@ def count_flops(mod: IRModule) -> float:
         return 0.0
 
 
-__all__ = ["TensorInfo", "Workload", "arguments", "as_workload", "coarse_key", "count_flops",
-           "text_key"]
+__all__ = ["TensorInfo", "Workload", "arguments", "as_workload", "block_names", "coarse_key",
+           "count_flops", "text_key"]

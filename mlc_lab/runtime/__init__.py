@@ -9,6 +9,7 @@ from tvm_ffi import Shape as ShapeTuple  # isort: skip
 from .device import Device, cpu, cuda, device, metal, opencl, webgpu
 from .module import Module, load_module
 from .ndarray import NDArray, array, empty
+from .object_path import ObjectPath, ObjectPathPair
 from .registry import (
     PackedFunc,
     convert,
@@ -24,6 +25,8 @@ __all__ = [
     "Device",
     "Module",
     "NDArray",
+    "ObjectPath",
+    "ObjectPathPair",
     "PackedFunc",
     "ShapeTuple",
     "array",

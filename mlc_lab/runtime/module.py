@@ -96,9 +96,8 @@ class Module:
         if func is not None:
             guard()
             return func
-        alone = name == "__tvm_main__" or (name == "main" and len(self._names) == 1)
-        if alone and self._entry_name() != name:
-            return self.entry_func  # a function built on its own is "main", as in TVM
+        if name in ("main", "__tvm_main__") and self._entry_name() != name:
+            return self.entry_func  # what was built on its own, or is "main" in the IRModule
         if query_imports:
             for module in self._imported:
                 if module.implements_function(name, True):

@@ -8,6 +8,7 @@ is the ScheduleState; references arrive resolved (StmtSRefs and ints). The decor
 from __future__ import annotations
 
 import inspect
+from difflib import get_close_matches
 import math
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
 
@@ -94,6 +95,25 @@ class InstructionKind:
         self._places = None if packed else sum(p.kind is not p.KEYWORD_ONLY for p in self.params)
         InstructionKind.registry[name] = self
         InstructionKind.by_method[self.method] = self
+
+    @staticmethod
+    def get(name: str) -> "InstructionKind":
+        """The kind that TVM calls `name`, such as "Split". ValueError where there is none."""
+        found = InstructionKind.registry.get(name)
+        if found is None:
+            near = get_close_matches(name, InstructionKind.registry, 1)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            raise ValueError(f"there is no instruction named {name!r}{hint}")
+        return found
+
+    @property
+    def is_pure(self) -> bool:
+        """TVM's name of `pure`."""
+        return self.pure
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very kind."""
+        return self is other
 
     @property
     def doc(self) -> str:

@@ -79,9 +79,7 @@ class Schedule(Primitives):
     def __init__(self, mod: Any, *, seed: int | None = None,
                  debug_mask: str | int = "none", error_render_level: str = "detail",
                  enable_check: bool = True) -> None:
-        if isinstance(mod, PrimFunc):
-            if "global_symbol" in mod.attrs:
-                mod = mod.with_attr("global_symbol", "main")
+        if isinstance(mod, PrimFunc):  # called "main" in the module, and outside as it says itself
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):
             raise TypeError(f"Schedule takes an IRModule or a PrimFunc, got {type(mod).__name__}")

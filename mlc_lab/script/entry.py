@@ -6,13 +6,14 @@ The parser itself is in `parser.py`; `source.py` finds the text of what is decor
 from __future__ import annotations
 
 import ast
+import linecache
 import sys
 import types
 from collections import ChainMap
 from typing import Any, Callable, Mapping
 
 from ..above import above
-from ..ir.diagnostics import DiagnosticError, MLCError
+from ..ir.diagnostics import DiagnosticError, MLCError, told
 from ..ir.recursion import grows_stack
 from ..reading import MISTAKES, limits
 from ..reading.collector import makes_many
@@ -65,16 +66,17 @@ def _parse(filename: str, build: Callable[[], tuple[Parser, Any]], check: bool) 
     try:
         return grows_stack(action)()
     except DiagnosticError as error:
-        raise error.with_traceback(None) from None
+        raise told(error.with_traceback(None)) from None
     except RecursionError as error:
         hint = f"split it, or bind parts to names: up to {limits.DEPTH} levels are well"
-        raise _placed(error, filename, "the script is nested too deeply", hint) from None
+        raise told(_placed(error, filename, "the script is nested too deeply", hint)) from None
     except MemoryError as error:
-        raise _placed(error, filename, "the script is too large for the memory there is") from None
+        raise told(_placed(error, filename, "the script is too large for the memory there is")
+                   ) from None
     except MLCError:
         raise
     except MISTAKES as error:
-        raise _placed(error, filename, str(error)) from error
+        raise told(_placed(error, filename, str(error))) from error
 
 
 def _placed(error: BaseException, filename: str, message: str, hint: str = "") -> DiagnosticError:
@@ -95,6 +97,19 @@ def _in_class_body(frame: types.FrameType) -> bool:
         frame.f_code.co_name != "<module>")
 
 
+def _class_is_plain(frame: types.FrameType) -> bool:
+    """Whether the class of a body has no decorator, so that none will parse its functions.
+
+    False where the source is not there to be read.
+    """
+    lines = linecache.getlines(frame.f_code.co_filename, frame.f_globals)
+    at = frame.f_code.co_firstlineno - 1
+    if not 0 <= at < len(lines) or not lines[at].lstrip().startswith("class "):
+        return False  # its first line is a decorator's
+    above_it = lines[at - 1].strip() if at else ""
+    return not above_it.startswith("@") and not above_it.endswith(")")
+
+
 def decorate_function(fn: Callable[..., Any], private: bool, depth: int, check: bool = True,
                       parse: Callable[[Parser, ast.FunctionDef], Any] | None = None) -> Any:
     """What @T.prim_func does to a Python function; `depth` is the caller's frame.
@@ -104,7 +119,7 @@ def decorate_function(fn: Callable[..., Any], private: bool, depth: int, check: 
     if not isinstance(fn, types.FunctionType):
         return fn
     frame = sys._getframe(depth)
-    if _in_class_body(frame):
+    if _in_class_body(frame) and not _class_is_plain(frame):
         return fn  # the class's decorator parses it
     env = Source.environment_of(fn, frame.f_locals)
 

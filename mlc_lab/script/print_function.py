@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..tir import stmt as S
 from ..tir.access import contains_block
+from ..tir.expr import Var
 from ..tir.function import PrimFunc
+from ..tir.functor import pre_order
 from .print_parts import annotation, buffer_decl, is_simple_buffer, type_text
 from .print_stmt import is_true
 
@@ -25,9 +27,10 @@ def prim_func(p: Printer, func: PrimFunc, name: str) -> None:
     for buffer in func.buffer_map.values():
         pointers[buffer.data] = pointers.get(buffer.data, 0) + 1
     params, inlined = [], set()
+    used = {n for n in pre_order(func.body) if type(n) is Var and n.dtype == "handle"}
     for var in func.params:
         buffer = func.buffer_map.get(var)
-        if (buffer is not None and p.sugar and pointers[buffer.data] == 1
+        if (buffer is not None and p.sugar and var not in used and pointers[buffer.data] == 1
                 and is_simple_buffer(buffer)):
             text = p.define(buffer, buffer.name or "buffer")
             decl = buffer_decl(p, f"{p.T}.Buffer", buffer, text, [], [], full=True)

@@ -33,7 +33,12 @@ def _store(p: Printer, s: S.BufferStore) -> None:
 
 
 def _evaluate(p: Printer, s: S.Evaluate) -> None:
-    text = p.expr(s.value)
+    value = s.value
+    if type(value) is E.Call and getattr(value.op, "name", "") == "tir.ret" and (
+            len(value.args) == 1):
+        p.line(f"return {p.expr(value.args[0])}")
+        return
+    text = p.expr(value)
     p.used.add("T")
     p.line(text if type(s.value) is E.Call else f"{p.T}.evaluate({text})")
 

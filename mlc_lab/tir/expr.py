@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 
-from ..above import above
+from ..above import above, name_above
 from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
-from ..ir.node import Node, defines, ignored, node, plain, uses
+from ..ir.node import TAKEN_FOR_NODES, Node, defines, ignored, node, plain, uses
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -119,10 +119,19 @@ class PrimExpr(_Typed):
         """This value cast to `dtype`; itself when it already has it."""
         return above("cast")(self, dtype)
 
+    def asobject(self) -> "PrimExpr":
+        """This expression: in TVM what `==` gives becomes one by this call."""
+        return self
+
     def __bool__(self) -> bool:
         raise ValueError(
             "a symbolic expression has no truth value here: use T.And / T.Or / T.Not or "
             "T.if_then_else (or tvm.tir.all / any) in place of and / or / not / if")
+
+    @classmethod
+    def fit_numbers(cls, *values: Any) -> Any:
+        """The number as a constant of int32, float32 or bool."""
+        return const_index(values[0])
 
     def __iter__(self) -> Any:
         raise TypeError(f"{type(self).__name__} is a scalar expression and cannot be iterated")
@@ -247,6 +256,7 @@ class Cast(PrimExpr):
     """`value` converted to `dtype`."""
 
     derived = {}
+    numbers = ("value",)
     dtype: str = plain()
     value: PrimExpr
 
@@ -256,8 +266,14 @@ class BinaryOp(PrimExpr):
     """Base of the operations on two operands of one type."""
 
     derived = {"dtype": "a.dtype"}
+    numbers = ("a", "b")
     a: PrimExpr
     b: PrimExpr
+
+    @classmethod
+    def fit_numbers(cls, *values: Any) -> Any:
+        """A number takes the type of the other operand."""
+        return above("match_values")(*values)
 
 
 @node
@@ -367,6 +383,7 @@ class Not(PrimExpr):
     """not a"""
 
     derived = {"dtype": "bool_like(a.dtype)"}
+    numbers = ("a",)
     a: PrimExpr
 
 
@@ -384,7 +401,7 @@ class Select(PrimExpr):
         if not (isinstance(true_value, PrimExpr) and isinstance(false_value, PrimExpr)):
             # Python numbers take the type of the other side
             true_value, false_value = above("match_values")(true_value, false_value)
-        self._init(condition, true_value, false_value)
+        self._init(const_index(condition), true_value, false_value)
 
 
 def load_dtype(buffer: Buffer, indices: Sequence[PrimExpr]) -> str:
@@ -421,6 +438,16 @@ class ProducerLoad(PrimExpr):
     indices: tuple[PrimExpr, ...]
 
 
+def lanes_given(lanes: SupportsIndex) -> int:
+    """The lanes of a vector as a number. TypeError where they are no constant."""
+    if lanes.__class__ is int:
+        return lanes
+    if not hasattr(lanes, "__index__"):
+        raise TypeError(f"the lanes of a vector are a constant, not {lanes!r}: vectors whose "
+                        "length only the machine knows are no part of MLC Lab")
+    return lanes.__index__()
+
+
 @node
 class Ramp(PrimExpr):
     """The vector base, base + stride, ... of `lanes` elements."""
@@ -429,6 +456,12 @@ class Ramp(PrimExpr):
     base: PrimExpr
     stride: PrimExpr
     lanes: int = plain()
+
+    def __init__(self, base: ExprLike, stride: ExprLike, lanes: SupportsIndex,
+                 span: object = None) -> None:
+        if not (isinstance(base, PrimExpr) and isinstance(stride, PrimExpr)):
+            base, stride = above("match_values")(base, stride)
+        self._init(base, stride, lanes_given(lanes))
 
 
 @node
@@ -439,6 +472,9 @@ class Broadcast(PrimExpr):
     value: PrimExpr
     lanes: int = plain()
 
+    def __init__(self, value: ExprLike, lanes: SupportsIndex, span: object = None) -> None:
+        self._init(const_index(value), lanes_given(lanes))
+
 
 @node
 class Shuffle(PrimExpr):
@@ -447,6 +483,10 @@ class Shuffle(PrimExpr):
     derived = {"dtype": "with_lanes(element_of(vectors[0].dtype), len(indices))"}
     vectors: tuple[PrimExpr, ...]
     indices: tuple[IntImm, ...]
+
+    def __init__(self, vectors: Sequence[ExprLike], indices: Sequence[ExprLike],
+                 span: object = None) -> None:
+        self._init(tuple(map(const_index, vectors)), tuple(map(const_index, indices)))
 
 
 @node
@@ -457,6 +497,9 @@ class Let(PrimExpr):
     var: Var = defines()
     value: PrimExpr
     body: PrimExpr
+
+    def __init__(self, var: Var, value: ExprLike, body: ExprLike, span: object = None) -> None:
+        self._init(var, value_of_type(value, var.dtype), const_index(body))
 
 
 @node
@@ -494,7 +537,8 @@ class Call(PrimExpr):
 
     def __init__(self, dtype: str, op: str | Op | GlobalVar, args: Sequence[Any],
                  annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
-        self._init(dtype, Op.get(op) if isinstance(op, str) else op, tuple(args), annotations)
+        self._init(dtype, Op.get(op) if isinstance(op, str) else op, tuple(
+            [const_index(a) if a.__class__ in TAKEN_FOR_NODES else a for a in args]), annotations)
 
 
 @node
@@ -560,6 +604,9 @@ class IterVar(_Value, Generic[Dom]):
         return self.var.dtype
 
 
+TAKEN_FOR_NODES.add(IterVar)
+
+
 @node
 class CommReducer(Node):
     """A commutative, associative combiner: result of (lhs, rhs), with its identity element."""
@@ -568,6 +615,11 @@ class CommReducer(Node):
     rhs: tuple[Var, ...] = defines()
     result: tuple[PrimExpr, ...]
     identity_element: tuple[PrimExpr, ...]
+
+    def __init__(self, lhs: Sequence[Var], rhs: Sequence[Var], result: Sequence[ExprLike],
+                 identity_element: Sequence[ExprLike], span: object = None) -> None:
+        self._init(tuple(lhs), tuple(rhs), tuple(map(const_index, result)),
+                   tuple(map(const_index, identity_element)))
 
 
 @node
@@ -627,6 +679,18 @@ def const_index(value: Any) -> PrimExpr:
     if hasattr(value, "node_key"):
         return value  # Range and the like pass through untouched
     raise TypeError(f"expected an integer or an expression, got {value!r}")
+
+
+def value_of_type(value: Any, dtype: str) -> PrimExpr:
+    """An expression; a Python number becomes a constant of the type."""
+    if value.__class__ in TAKEN_FOR_NODES and value.__class__ is not IterVar:
+        return above("const")(value, dtype)
+    return const_index(value)
+
+
+def __getattr__(name: str) -> Any:
+    """Another name that TVM has for a class of this module."""
+    return name_above("tir.expr", name)
 
 
 __all__ = [

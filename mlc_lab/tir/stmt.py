@@ -9,7 +9,7 @@ from ..ir.containers import is_dict, is_mapping, is_sequence, is_tuple
 from ..ir.node import Node, defines, node, plain, uses
 from .buffer import Buffer
 from .expr import (
-    IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index, index_of_type,
+    IntImm, IterVar, PrimExpr, Range, StringImm, Var, const_index, index_of_type, value_of_type,
 )
 
 if TYPE_CHECKING:
@@ -21,6 +21,11 @@ class Stmt(Node):
     """Base of all statements."""
 
     __hash__ = object.__hash__
+
+    @classmethod
+    def fit_numbers(cls, *values: Any) -> Any:
+        """The number as a constant."""
+        return const_index(values[0])
 
 
 class ForKind(IntEnum):
@@ -41,11 +46,15 @@ class LetStmt(Stmt):
     value: PrimExpr
     body: Stmt
 
+    def __init__(self, var: Var, value: Any, body: Stmt, span: object = None) -> None:
+        self._init(var, value_of_type(value, var.dtype), body)
+
 
 @node
 class AttrStmt(Stmt):
     """body under the attribute attr_key = value of `node` (pragmas, thread extents)."""
 
+    numbers = ("value",)
     node: Any = plain()
     attr_key: str = plain()
     value: PrimExpr
@@ -60,6 +69,11 @@ class AssertStmt(Stmt):
     message: PrimExpr
     body: Stmt
 
+    def __init__(self, condition: ExprLike, message: PrimExpr | str, body: Stmt,
+                 span: object = None) -> None:
+        self._init(const_index(condition),
+                   StringImm(message) if isinstance(message, str) else message, body)
+
 
 @node
 class BufferStore(Stmt):
@@ -72,7 +86,8 @@ class BufferStore(Stmt):
 
     def __init__(self, buffer: Buffer, value: Any, indices: Sequence[Any],
                  predicate: Any = None, span: object = None) -> None:
-        self._init(buffer, value, tuple(map(const_index, indices)), predicate)
+        self._init(buffer, value_of_type(value, buffer.dtype), tuple(map(const_index, indices)),
+                   predicate)
 
 
 @node
@@ -86,6 +101,12 @@ class Allocate(Stmt):
     body: Stmt
     annotations: Mapping[str, Any] = plain()
 
+    def __init__(self, buffer_var: Var, dtype: str, extents: Sequence[ExprLike],
+                 condition: ExprLike, body: Stmt, annotations: Mapping[str, Any] | None = None,
+                 span: object = None) -> None:
+        self._init(buffer_var, dtype, tuple(map(const_index, extents)), const_index(condition),
+                   body, dict(annotations) if annotations else EMPTY)
+
 
 @node
 class AllocateConst(Stmt):
@@ -97,6 +118,12 @@ class AllocateConst(Stmt):
     data: Any = plain()
     body: Stmt
     annotations: Mapping[str, Any] = plain()
+
+    def __init__(self, buffer_var: Var, dtype: str, extents: Sequence[ExprLike], data: Any,
+                 body: Stmt, annotations: Mapping[str, Any] | None = None,
+                 span: object = None) -> None:
+        self._init(buffer_var, dtype, tuple(map(const_index, extents)), data, body,
+                   dict(annotations) if annotations else EMPTY)
 
 
 @node
@@ -145,6 +172,7 @@ class IfThenElse(Stmt):
 class Evaluate(Stmt):
     """A call evaluated for its effect."""
 
+    numbers = ("value",)
     value: PrimExpr
 
 
@@ -167,8 +195,9 @@ class For(Stmt):
     def __init__(self, loop_var: Var, min: ExprLike, extent: Any, kind: int, body: Stmt,
                  thread_binding: ThreadAxis | None = None,
                  annotations: Mapping[str, Any] | None = None, span: object = None) -> None:
-        self._init(loop_var, const_index(min), const_index(extent), ForKind(kind), body,
-                   thread_binding, dict(annotations) if annotations else EMPTY)
+        self._init(loop_var, value_of_type(min, loop_var.dtype),
+                   value_of_type(extent, loop_var.dtype), ForKind(kind), body, thread_binding,
+                   dict(annotations) if annotations else EMPTY)
 
     @property
     def thread_tag(self) -> str:
@@ -180,6 +209,7 @@ class For(Stmt):
 class While(Stmt):
     """body repeated while condition holds."""
 
+    numbers = ("condition",)
     condition: PrimExpr
     body: Stmt
 
@@ -190,6 +220,9 @@ class BufferRegion(Node):
 
     buffer: Buffer = uses()
     region: tuple[Range, ...]
+
+    def __init__(self, buffer: Buffer, region: Sequence[Range], span: object = None) -> None:
+        self._init(buffer, tuple(region))
 
     @staticmethod
     def from_indices(buffer: Buffer, indices: Sequence[ExprLike | Range | slice[Any, Any, Any]]

@@ -337,7 +337,7 @@ def main(A: T.Buffer((16,), "float32")):
     "returns_a_value": """
 @T.prim_func
 def main(n: T.int32, A: T.Buffer((4,), "float32")) -> T.int32:
-    T.ret(n + 1)
+    return n + 1
 """,
     "bits_and_structs": """
 @T.prim_func
@@ -347,7 +347,7 @@ def main(n: T.int32, p: T.handle):
     T.tvm_struct_get(p, 0, 1, "int32")
     T.q_multiply_shift(n, n, 31, n)
     T.call_intrin("float32", "tir.exp", n)
-    T.ret(0)
+    return 0
 """,
     "a_root_that_says_more": """
 @T.prim_func

@@ -20,6 +20,7 @@ from ...runtime.ndarray import NDArray, from_dlpack
 from ...runtime.timing import BenchmarkResult, TimeEvaluator
 from ...tir.function import PrimFunc
 from .. import llvm
+from ..llvm import entry_of
 from ..source import DIALECTS, KernelSource, module_text, sources
 from . import simulated
 from .host import HostFunction
@@ -154,7 +155,7 @@ def build(mod: IRModule, target: Target) -> Any:
     if not hosts:
         raise LowerError("the module has no PrimFunc to build")
     kernels = sources(written, kind, blocks)
-    entry = "main" if "main" in hosts or len(hosts) != 1 else None
+    entry = entry_of(mod)
     driver = driver_of(kind)
     if isinstance(driver, RealDriver):
         compiled = {name: driver.compile(kernel) for name, kernel in kernels.items()}

@@ -102,6 +102,11 @@ def _made(make: typing.Callable[[], _SI.StructInfo], *parts: object) -> Any:
 class _Kind(StructInfoProxy):
     """A word for a kind of struct info, that may stand alone: `R.Tensor`, `R.Object`."""
 
+    @property
+    def __name__(self) -> str:
+        """The word itself; in TVM it is a class, which has a name."""
+        return type(self).__name__.strip("_")
+
     def __repr__(self) -> str:
         return f"R.{type(self).__name__.strip('_')}"
 
