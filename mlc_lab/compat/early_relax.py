@@ -40,7 +40,7 @@ UNKNOWN = _Unknown()
 class EarlyTensor(type(words.Tensor)):  # type: ignore[misc]
     """Tensor((n, 4), "float32"), Tensor(_, "float32", ndim=2), Tensor[(n, 4), "float32"]"""
 
-    def __call__(self, shape: Any = None, dtype: Any = None, ndim: int = -1, **rest: Any) -> Any:
+    def __call__(self, shape: Any = None, dtype: Any = None, ndim: int = -1, **rest: object) -> Any:
         """A tensor; where a dimension is `_`, only how many there are is known."""
         if shape is UNKNOWN:
             shape = None
@@ -68,7 +68,7 @@ BARE: dict[str, Any] = {
 }
 
 
-def elsewhere(name: str, base: Any = None) -> Any:
+def elsewhere(name: str, base: object = None) -> Any:
     """What a name of a Relax function is that is none of today's: alone, or after `relax.`; None
     for one that was never there."""
     if base is None:

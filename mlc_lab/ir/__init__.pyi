@@ -1,5 +1,5 @@
 # Written by `python dev.py types`, as tests/checker/make_stubs.py says.
-
+from typing import Any as _Any
 from ..above import name_above as name_above
 from .diagnostics import DiagnosticError as DiagnosticError
 from .diagnostics import MLCError as MLCError
@@ -23,6 +23,7 @@ from mlc_lab.tir.expr import PrimType as PrimType
 from mlc_lab.tir.expr import Range as Range
 from mlc_lab.relax.struct_info_nodes import Expr as _RelaxExpr
 RelaxExpr = _RelaxExpr
+base: _Any
 from mlc_lab.ir import transform as _instrument
 instrument = _instrument
 from mlc_lab.ir.serialize import load_json as load_json

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..above import above
+from .containers import is_sequence
 from .node import Node, ignored, node, plain, script_or_fields
 
 if TYPE_CHECKING:
@@ -199,10 +200,10 @@ class IRModule:
         new.attrs.pop(key, None)
         return new
 
-    def update_global_info(self, name: str, global_info: Any) -> None:
+    def update_global_info(self, name: str, global_info: object) -> None:
         """Set what the module knows under a name: a list of GlobalInfo."""
-        self.global_infos[name] = list(global_info) if isinstance(global_info, (list, tuple)) else [
-            global_info]
+        infos: Any = global_info
+        self.global_infos[name] = list(infos) if is_sequence(infos) else [infos]
 
     def get_attr(self, key: str) -> Any:
         """A module attribute, None where there is none."""

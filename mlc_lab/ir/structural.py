@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
+from .containers import is_sequence
 from .module import GlobalVar, IRModule
 from .node import NODE_TYPES, Node, defines, ignored
 from .recursion import grows_stack
@@ -79,7 +80,7 @@ class _Comparer:
         if ta is not b.__class__:
             if isinstance(a, (int, float)) and isinstance(b, (int, float)) and a == b:
                 return True
-            if isinstance(a, (list, tuple)) and isinstance(b, (list, tuple)):
+            if is_sequence(a) and is_sequence(b):
                 return self.same(tuple(a), tuple(b), define)
             return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
         if isinstance(a, Node):

@@ -214,7 +214,9 @@ class _Sync:
             return False
         inside = _Inside(shared)
         state = _State()
-        bodies = [s.then_case, s.else_case] if type(s) is IfThenElse else [s.body, s.body]
+        around: Any = s
+        bodies = ([s.then_case, s.else_case] if type(s) is IfThenElse
+                  else [around.body, around.body])
         return any(_is_barrier(x) for body in bodies if body is not None
                    for x in all_statements(inside.visit(body, state)))
 

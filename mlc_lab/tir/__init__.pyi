@@ -26,6 +26,8 @@ from .op import *
 from .op.registering import CallEffectKind as CallEffectKind
 from .stmt import *
 from .well_formed import verify_well_formed as verify_well_formed
+from mlc_lab.compat.passes import unknown_extent as _own_Any
+Any = _own_Any
 from mlc_lab.schedule.instruction import BlockRV as BlockRV
 from mlc_lab.tir.expr import Var as _ExprRV
 ExprRV = _ExprRV

@@ -440,7 +440,7 @@ class ProducerLoad(PrimExpr):
 
 def lanes_given(lanes: SupportsIndex) -> int:
     """The lanes of a vector as a number. TypeError where they are no constant."""
-    if lanes.__class__ is int:
+    if type(lanes) is int:
         return lanes
     if not hasattr(lanes, "__index__"):
         raise TypeError(f"the lanes of a vector are a constant, not {lanes!r}: vectors whose "

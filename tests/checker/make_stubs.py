@@ -308,7 +308,8 @@ def given_on(module: str, name: str, known: str) -> list[str]:
     """Lines of a stub that give on a name of a module; `import a as b` is for the stub itself."""
     if name == known:
         return [f"from {module} import {name} as {name}"]
-    return [f"from {module} import {name} as _{known}", f"{known} = _{known}"]
+    own = "_own_Any" if known == "Any" else f"_{known}"  # `_Any` is typing's
+    return [f"from {module} import {name} as {own}", f"{known} = {own}"]
 
 
 def facade(module: str, later: dict[str, str], others: bool = False) -> Stub:

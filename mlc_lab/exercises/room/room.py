@@ -112,14 +112,14 @@ class Room:
             self.at = self._number[record["question"]]
             self.revealed = self.at in self.told
 
-    async def _change(self, **record: Any) -> None:
+    async def _change(self, **record: object) -> None:
         record["at"] = round(time.time(), 3)
         await self.journal.add(record)
         self._apply(record)
 
     # ------------------------------------------------------------------------------ students
 
-    async def join(self, pin: Any, address: str, token: str = "") -> str:
+    async def join(self, pin: object, address: str, token: str = "") -> str:
         """A token for who knows the PIN; who has one keeps it. Raises Refused."""
         if self.seat_of(token) is not None:
             return token
@@ -146,7 +146,7 @@ class Room:
             raise
         return made
 
-    def seat_of(self, token: Any) -> int | None:
+    def seat_of(self, token: object) -> int | None:
         """Whose a token is; None for nobody's."""
         return self._seats.get(_digest(token)) if isinstance(token, str) and token else None
 
@@ -181,7 +181,7 @@ class Room:
                 done.set_exception(Refused(503, "it could not be written: it is sent again"))
                 done.exception()  # it is told to those who wait, if any
 
-    def _read(self, message: Any) -> tuple[str, int, dict[str, str]]:
+    def _read(self, message: object) -> tuple[str, int, dict[str, str]]:
         """The parts of a message. Raises Refused for what is none."""
         parts = message if isinstance(message, dict) else {}
         id, key, answers = (parts.get(name) for name in ("id", "question", "answers"))
@@ -201,12 +201,12 @@ class Room:
 
     # ------------------------------------------------------------------------------- teacher
 
-    def is_teacher(self, token: Any) -> bool:
+    def is_teacher(self, token: object) -> bool:
         """Whether this is the teacher's secret."""
         return isinstance(token, str) and hmac.compare_digest(
             token.encode("utf-8", "replace"), self.teacher.encode())
 
-    async def act(self, do: Any, question: Any = None) -> None:
+    async def act(self, do: object, question: object = None) -> None:
         """What the teacher does: "reveal", "next", "back", "open" or "close" the door. A command
         that is about another question than the present one does nothing. Raises Refused."""
         async with self._changing:

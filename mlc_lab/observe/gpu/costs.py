@@ -15,6 +15,7 @@ Loads and stores are counted where they are made.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 from ...ir import dtype as dt
 from ...tir import expr as E
@@ -49,7 +50,7 @@ def _index(e: E.PrimExpr, out: Counter[str]) -> None:
             _index(part, out)
 
 
-def _value(e: E.PrimExpr, out: Counter[str]) -> None:
+def _value(e: Any, out: Counter[str]) -> None:
     if type(e) is E.BufferLoad:
         if not e.buffer.data.storage_scope.startswith("local"):
             for index in e.indices:
@@ -59,7 +60,7 @@ def _value(e: E.PrimExpr, out: Counter[str]) -> None:
     if type(e) in (E.Add, E.Sub) and is_float and E.Mul in (type(e.a), type(e.b)):
         out["fma"] += 1
         product, other = (e.b, e.a) if type(e.b) is E.Mul else (e.a, e.b)
-        for part in (product.a, product.b, other):  # type: ignore[attr-defined]
+        for part in (product.a, product.b, other):
             _value(part, out)
         return
     if isinstance(e, E.BinaryOp):

@@ -363,12 +363,13 @@ def _alike(launch: Launch) -> bool:
     if any(isinstance(launch.given.get(v), Memory) for v in needed_numbers(launch.func.body)):
         return False
     named: set[E.Var] = set(blocks)
+    s: Any
     for s in pre_order(body):
         if type(s) is S.LetStmt and uses_var(s.value, named):
             named.add(s.var)
         elif type(s) is S.For and (uses_var(s.extent, named) or uses_var(s.min, named)):
             return False
-        elif type(s) in (S.IfThenElse, S.While) and uses_var(s.condition, named):
+        elif isinstance(s, (S.IfThenElse, S.While)) and uses_var(s.condition, named):
             return False
         elif type(s) is E.Call and getattr(s.op, "name", "") == "tir.if_then_else":
             if uses_var(s.args[0], named):

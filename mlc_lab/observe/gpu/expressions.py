@@ -82,7 +82,7 @@ class LaneExpressions:
             a, b, kind = self._two(e.a, e.b)
             compare = COMPARE[type(e)]
             return (lambda: compare(a(), b())), kind
-        if type(e) in (E.And, E.Or):
+        if isinstance(e, (E.And, E.Or)):
             a, b, kind = self._two(e.a, e.b)
             both = np.logical_and if type(e) is E.And else np.logical_or
             if kind <= Kind.UNIFORM:

@@ -627,19 +627,19 @@ def needed_numbers(body: Any, everything: bool = False) -> set[E.Var]:
             elif isinstance(x, E.Var):
                 needed.add(x)
 
-    nodes = list(pre_order(body))
+    nodes: list[Any] = list(pre_order(body))
     for x in nodes:
         if everything and type(x) in (E.BufferLoad, S.BufferStore):
             needed.add(x.buffer.data)
         elif everything and type(x) is S.LetStmt:
             needed.add(x.var)
-        if type(x) in (E.BufferLoad, S.BufferStore):
+        if isinstance(x, (E.BufferLoad, S.BufferStore)):
             for index in x.indices:
                 take(index)
         elif type(x) is S.For:
             take(x.min)
             take(x.extent)
-        elif type(x) in (S.IfThenElse, S.While):
+        elif isinstance(x, (S.IfThenElse, S.While)):
             take(x.condition)
         elif type(x) is E.Call and getattr(x.op, "name", "") == "tir.if_then_else":
             take(x.args[0])

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Callable
 
 from .. import op as R
 from ..expr import Expr
 from .common import dtype_of, fitted, number, rule
+
+if TYPE_CHECKING:
+    from ..block_builder import BlockBuilder
+    from ..expr import Call, Var
 
 
 # ------------------------------------------------------------------------------- of one variable
@@ -81,7 +85,7 @@ _of_one("relax.nn.gelu_tanh", _gelu_tanh)
 
 
 @rule("relax.nn.leakyrelu")
-def leakyrelu(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def leakyrelu(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """1 above zero, alpha below."""
     x = call.args[0]
     return [R.where(R.greater(x, number(0, x)), grad,
@@ -89,7 +93,7 @@ def leakyrelu(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.nn.softplus")
-def softplus(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def softplus(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """A sigmoid of beta * x, 1 above the threshold."""
     x, beta = call.args[0], call.attrs.beta
     scaled = x if beta == 1 else R.multiply(number(beta, x), x)
@@ -98,13 +102,13 @@ def softplus(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.clip")
-def clip(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def clip(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """1 where the value was kept."""
     return [_chosen(R.equal(call.args[0], var), grad), None, None]
 
 
 @rule("relax.astype", "relax.wrap_param")
-def astype(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def astype(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient in the dtype of the argument."""
     return [R.astype(grad, dtype_of(call.args[0]))]
 
@@ -113,27 +117,27 @@ def astype(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.add")
-def add(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def add(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient of the sum for each."""
     return [fitted(bb, grad, x) for x in call.args]
 
 
 @rule("relax.subtract")
-def subtract(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def subtract(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient, and its opposite."""
     x, y = call.args
     return [fitted(bb, grad, x), fitted(bb, R.negative(grad), y)]
 
 
 @rule("relax.multiply")
-def multiply(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def multiply(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient times the other factor."""
     x, y = call.args
     return [fitted(bb, R.multiply(grad, y), x), fitted(bb, R.multiply(grad, x), y)]
 
 
 @rule("relax.divide")
-def divide(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def divide(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """grad / y, and -grad * (x / y) / y."""
     x, y = call.args
     return [fitted(bb, R.divide(grad, y), x),
@@ -141,7 +145,7 @@ def divide(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.power")
-def power(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def power(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """y * x ** (y - 1), and x ** y * log(x), which is of use where x is positive."""
     x, y = call.args
     less = R.power(x, R.subtract(y, number(1, var)))
@@ -151,7 +155,7 @@ def power(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 def _of_larger(wins: Callable[[Expr, Expr], Expr]) -> Callable[..., list]:
     """The gradient for the operand that wins; half of it for each of two that are equal."""
-    def gradient(var: Any, call: Any, grad: Any, bb: Any) -> list:
+    def gradient(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
         x, y = call.args
         half, zero = R.multiply(number(0.5, grad), grad), number(0, grad)
         equal = R.equal(x, y)
@@ -166,7 +170,7 @@ rule("relax.minimum")(_of_larger(lambda a, b: R.less(a, b)))
 
 
 @rule("relax.where")
-def where(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def where(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient for what was chosen."""
     condition, x, y = call.args
     zero = number(0, grad)
@@ -184,13 +188,13 @@ def where(var: Any, call: Any, grad: Any, bb: Any) -> list:
       "relax.full", "relax.zeros_like", "relax.ones_like", "relax.full_like", "relax.arange",
       "relax.eye", "relax.eye_like", "relax.argmax", "relax.argmin", "relax.argsort",
       "relax.one_hot", "relax.shape_of", "relax.grad.no_grad")
-def nothing(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def nothing(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The result does not change with small changes of the arguments."""
     return [None] * len(call.args)
 
 
 @rule("relax.tril", "relax.triu")
-def triangle(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def triangle(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The same triangle of the gradient."""
-    build = R.tril if call.op.name == "relax.tril" else R.triu
+    build = R.tril if getattr(call.op, "name", "") == "relax.tril" else R.triu
     return [build(grad, *call.args[1:], **(call.attrs or {})), *[None] * (len(call.args) - 1)]

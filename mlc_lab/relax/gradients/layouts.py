@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ... import topi
 from ...tir import op as O
@@ -12,19 +12,23 @@ from ..op.slicing import slice_start
 from ..struct_info import ShapeExpr, TensorStructInfo, TupleStructInfo
 from .common import GradientError, dims_of, rule, shape_of, tensor
 
+if TYPE_CHECKING:
+    from ..block_builder import BlockBuilder
+    from ..expr import Call, Expr, Var
+
 
 @rule("relax.reshape", "relax.flatten", "relax.squeeze", "relax.expand_dims",
       "relax.nn.batch_flatten")
-def reshape(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def reshape(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient in the shape of the argument."""
-    x, name = call.args[0], call.op.name
+    x, name = call.args[0], getattr(call.op, "name", "")
     if name == "relax.expand_dims":
         return [R.squeeze(grad, call.attrs.axis)]
     return [R.reshape(grad, shape_of(x)), *[None] * (len(call.args) - 1)]
 
 
 @rule("relax.permute_dims")
-def permute_dims(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def permute_dims(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient, its dimensions in the order they had."""
     axes = call.attrs.axes
     if not axes:
@@ -34,19 +38,19 @@ def permute_dims(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.flip")
-def flip(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def flip(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient, flipped back."""
     return [R.flip(grad, call.attrs.axis)]
 
 
 @rule("relax.broadcast_to")
-def broadcast_to(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def broadcast_to(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The sum over what was repeated."""
     return [R.collapse_sum_to(grad, shape_of(call.args[0])), None]
 
 
 @rule("relax.collapse_sum_to", "relax.collapse_sum_like")
-def collapse_sum_to(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def collapse_sum_to(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient for all that was added up."""
     return [R.broadcast_to(grad, shape_of(call.args[0])), None]
 
@@ -58,7 +62,7 @@ def _parts(call: Any) -> list[TensorStructInfo]:
 
 
 @rule("relax.concat")
-def concat(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def concat(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient, cut into the parts."""
     parts, axis = _parts(call), 0 if call.attrs.axis is None else call.attrs.axis
     ends: list[Any] = []
@@ -70,13 +74,13 @@ def concat(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.split")
-def split(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def split(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradients of the parts, in a row."""
     return [R.concat(grad, call.attrs.axis)]
 
 
 @rule("relax.stack")
-def stack(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def stack(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient, cut into the parts."""
     axis = (call.attrs.axis or 0) % tensor(grad).ndim
     count = len(_parts(call))
@@ -85,7 +89,7 @@ def stack(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.take")
-def take(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def take(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """What was taken of an element, added up."""
     x, indices = call.args
     if not isinstance(indices.struct_info, TensorStructInfo):
@@ -94,7 +98,7 @@ def take(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.strided_slice")
-def strided_slice(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def strided_slice(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient where the slice was, zero elsewhere."""
     x, (axes, begin, end, *rest) = call.args[0], [[prim(f) for f in a.fields_]
                                                   for a in call.args[1:]]

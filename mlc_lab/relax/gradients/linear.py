@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.expr import IntImm
 from .. import op as R
 from ..expr import Expr
 from .common import GradientError, dims_of, dtype_of, fitted, rule, tensor
+
+if TYPE_CHECKING:
+    from ..block_builder import BlockBuilder
+    from ..expr import Call, Var
 
 
 def _transposed(x: Expr) -> Expr:
@@ -17,7 +21,7 @@ def _transposed(x: Expr) -> Expr:
 
 
 @rule("relax.matmul")
-def matmul(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def matmul(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """grad @ b.T and a.T @ grad; a vector counts as a matrix of one row, or of one column."""
     a, b = call.args
     if dtype_of(grad) != dtype_of(a):  # an out_dtype of the product's own
@@ -40,7 +44,7 @@ def matmul(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.outer")
-def outer(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def outer(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """grad @ b and a @ grad."""
     a, b = call.args
     return [R.matmul(grad, b), R.matmul(a, grad)]
@@ -56,10 +60,11 @@ def _sizes(value: Expr, what: str) -> list[int]:
 
 
 @rule("relax.nn.conv2d")
-def conv2d(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def conv2d(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """For the data the transposed convolution of the gradient; for the weights a convolution of the
     data with the gradient, in which the images of the batch take the place of channels."""
-    a, (data, weight) = call.args and call.attrs, call.args
+    a: Any = call.attrs
+    data, weight = call.args
     if (a.data_layout, a.kernel_layout, a.out_layout) != ("NCHW", "OIHW", "NCHW"):
         raise GradientError("R.nn.conv2d: only the layouts NCHW and OIHW can be differentiated, "
                             f"these are {a.data_layout}, {a.kernel_layout} and {a.out_layout}: "

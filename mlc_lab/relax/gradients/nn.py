@@ -2,28 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.expr import IntImm
 from .. import op as R
 from .common import GradientError, dims_of, number, rule, tensor
 
+if TYPE_CHECKING:
+    from ..block_builder import BlockBuilder
+    from ..expr import Call, Expr, Var
+
 
 @rule("relax.nn.softmax")
-def softmax(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def softmax(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """(grad - sum(grad * y)) * y along the axis."""
     total = R.sum(R.multiply(grad, var), call.attrs.axis, True)
     return [R.multiply(R.subtract(grad, total), var)]
 
 
 @rule("relax.nn.log_softmax")
-def log_softmax(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def log_softmax(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """grad - sum(grad) * exp(y) along the axis."""
     return [R.subtract(grad, R.multiply(R.sum(grad, call.attrs.axis, True), R.exp(var)))]
 
 
 @rule("relax.nn.cross_entropy_with_logits")
-def cross_entropy_with_logits(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def cross_entropy_with_logits(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """-grad times the other one, over the number of images."""
     x, y = call.args
     if tensor(x).ndim > 1:
@@ -36,7 +40,7 @@ def cross_entropy_with_logits(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.nn.nll_loss")
-def nll_loss(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def nll_loss(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """For the predictions alone, at the target classes."""
     out = R.grad.nll_loss_backward(grad, *call.args, reduction=call.attrs.reduction,
                                    ignore_index=call.attrs.ignore_index)
@@ -44,7 +48,7 @@ def nll_loss(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.nn.layer_norm")
-def layer_norm(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def layer_norm(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """Through the arithmetic that it stands for; the mean and the variance depend on x too."""
     x, gamma, beta = call.args
     axes = [axis % tensor(x).ndim for axis in call.attrs.axes]
@@ -64,17 +68,17 @@ def layer_norm(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.nn.max_pool2d", "relax.nn.avg_pool2d")
-def pool2d(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def pool2d(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """Back to the elements of each window: to the largest, or to all an equal share."""
     a = call.attrs
-    build = (R.grad.max_pool2d_backward if call.op.name == "relax.nn.max_pool2d"
+    build = (R.grad.max_pool2d_backward if getattr(call.op, "name", "") == "relax.nn.max_pool2d"
              else R.grad.avg_pool2d_backward)
     return [build(grad, call.args[0], a.pool_size, a.strides, a.padding, a.dilation, a.ceil_mode,
                   a.count_include_pad, a.layout, a.out_layout)]
 
 
 @rule("relax.nn.adaptive_avg_pool2d")
-def adaptive_avg_pool2d(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def adaptive_avg_pool2d(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """An equal share for each element, where all windows are of one size."""
     x, a = call.args[0], call.attrs
     where = [a.layout.index("H"), a.layout.index("W")]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...tir.expr import IntImm
 from .. import op as R
 from ..expr import Expr
 from .common import axes_of, dims_of, dtype_of, number, rule, shape_of, spread
+
+if TYPE_CHECKING:
+    from ..block_builder import BlockBuilder
+    from ..expr import Call, Var
 
 
 def _count(x: Expr, axis: Any, keepdims: bool) -> Expr:
@@ -21,14 +25,14 @@ def _count(x: Expr, axis: Any, keepdims: bool) -> Expr:
 
 
 @rule("relax.sum")
-def sum(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def sum(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The gradient of the sum for each element."""
     x, (axis, keepdims) = call.args[0], (call.attrs.axis, call.attrs.keepdims)
     return [R.broadcast_to(spread(grad, x, axis, keepdims), shape_of(x))]
 
 
 @rule("relax.mean")
-def mean(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def mean(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """An equal share for each element."""
     x, (axis, keepdims) = call.args[0], (call.attrs.axis, call.attrs.keepdims)
     share = R.divide(grad, _count(x, axis, keepdims))
@@ -42,14 +46,14 @@ def _away(x: Expr, axis: Any) -> Expr:
 
 
 @rule("relax.variance")
-def variance(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def variance(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """Twice the distance from the mean, over how many there are."""
     x, (axis, keepdims) = call.args[0], (call.attrs.axis, call.attrs.keepdims)
     return [R.multiply(spread(grad, x, axis, keepdims), _away(x, axis))]
 
 
 @rule("relax.std")
-def std(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def std(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """That of the variance, over twice the deviation."""
     x, (axis, keepdims) = call.args[0], (call.attrs.axis, call.attrs.keepdims)
     half = R.divide(R.multiply(number(0.5, x), grad), var)
@@ -57,7 +61,7 @@ def std(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.max", "relax.min")
-def extreme(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def extreme(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """Shared by the elements that are the largest (or smallest)."""
     x, (axis, keepdims) = call.args[0], (call.attrs.axis, call.attrs.keepdims)
     found = R.astype(R.equal(x, spread(var, x, axis, keepdims)), dtype_of(x))
@@ -66,14 +70,14 @@ def extreme(var: Any, call: Any, grad: Any, bb: Any) -> list:
 
 
 @rule("relax.prod")
-def prod(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def prod(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The product of the others, where no element is zero."""
     x, (axis, keepdims) = call.args[0], (call.attrs.axis, call.attrs.keepdims)
     return [R.divide(spread(R.multiply(grad, var), x, axis, keepdims), x)]
 
 
 @rule("relax.cumsum")
-def cumsum(var: Any, call: Any, grad: Any, bb: Any) -> list:
+def cumsum(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """The sums from each element to the end."""
     x, axis = call.args[0], call.attrs.axis
     if dtype_of(grad) != dtype_of(x):

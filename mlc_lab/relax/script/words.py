@@ -105,10 +105,10 @@ class _Kind(StructInfoProxy):
     @property
     def __name__(self) -> str:
         """The word itself; in TVM it is a class, which has a name."""
-        return type(self).__name__.strip("_")
+        return self.__class__.__qualname__.strip("_")
 
     def __repr__(self) -> str:
-        return f"R.{type(self).__name__.strip('_')}"
+        return f"R.{self.__class__.__qualname__.strip('_')}"
 
 
 class _Tensor(_Kind):

@@ -47,7 +47,7 @@ class Trainer:
             self.zero_init_params()
             self.zero_init_states()
 
-    def _on_device(self, value: Any) -> NDArray:
+    def _on_device(self, value: object) -> NDArray:
         return array(value if isinstance(value, NDArray) else np.asarray(value), self.device)
 
     # --------------------------------------------------------------------------- values
@@ -83,7 +83,7 @@ class Trainer:
         """States in order, or some of them by name."""
         self._load(states, self._states, self._state_vars, "state")
 
-    def _load(self, values: Any, into: list, variables: Sequence[Var], what: str) -> None:
+    def _load(self, values: object, into: list, variables: Sequence[Var], what: str) -> None:
         names = [v.name_hint for v in variables]
         if isinstance(values, Mapping):
             unknown = [name for name in values if name not in names]
@@ -109,7 +109,7 @@ class Trainer:
         """The states by name."""
         return {v.name_hint: value for v, value in zip(self._state_vars, self._states)}
 
-    def _inputs(self, inputs: Any, targets: Any = _UNSET) -> list[Any]:
+    def _inputs(self, inputs: object, targets: object = _UNSET) -> list[Any]:
         for variables, values, what in ((self._param_vars, self._params, "parameter"),
                                         (self._state_vars, self._states, "state")):
             for v, value in zip(variables, values):
@@ -126,7 +126,7 @@ class Trainer:
 
     # --------------------------------------------------------------------------- running
 
-    def predict(self, *input_instances: Any) -> Any:
+    def predict(self, *input_instances: object) -> Any:
         """What the model gives for inputs, without its new states."""
         out = self.vm[BACKBONE](*self._inputs(list(input_instances)))
         if self._state_num:
@@ -134,7 +134,7 @@ class Trainer:
             return out[0] if len(out) == 1 else out
         return out
 
-    def update(self, input_instances: Any, targets: Any) -> Any:
+    def update(self, input_instances: object, targets: object) -> Any:
         """One step: the loss before it. Parameters and states are changed."""
         out, grads = self.vm[ADJOINT](*self._inputs(input_instances, targets))
         if self._state_num:
@@ -144,7 +144,7 @@ class Trainer:
         self._params = list(params)
         return out
 
-    def profile_adjoint(self, input_instances: Any, targets: Any) -> Any:
+    def profile_adjoint(self, input_instances: object, targets: object) -> Any:
         """How long each kernel of a step takes: `vm.profile` of the gradients."""
         return self.vm.profile(ADJOINT, *self._inputs(input_instances, targets))
 

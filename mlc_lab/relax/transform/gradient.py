@@ -296,7 +296,7 @@ class _Adjoint:
         return (f"there is no gradient of {name}: say what it is with "
                 f"relax.op.register_gradient({name!r}, rule)")
 
-    def _can_have(self, arg: Any) -> bool:
+    def _can_have(self, arg: object) -> bool:
         """Whether a gradient of an argument would be asked for."""
         if isinstance(arg, Tuple):
             return any(map(self._can_have, arg.fields_))

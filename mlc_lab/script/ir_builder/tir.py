@@ -15,7 +15,7 @@ from ...tir import expr as E
 from ...tir import stmt as S
 from ...tir.buffer import Buffer as _Buffer
 from ...tir.buffer import decl_buffer as _decl_buffer
-from ...tir.expr import PrimExpr, Range, const_index
+from ...tir.expr import ExprLike, PrimExpr, Range, const_index
 from ...tir.function import PrimFunc
 from ...tir.stmt import TRUE, annotation_value, seq
 from .. import tir as T
@@ -123,7 +123,7 @@ class _Part(Frame):
         super().__init__(lambda body: None)
         self.keep = keep
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: object, error: object, trace: object) -> None:
         IRBuilder.current().frames.pop()
         if error is None:
             self.keep(seq(*self.statements))
@@ -175,8 +175,8 @@ def func_ret(ret_type: Any) -> Any:
     return ret_type
 
 
-def match_buffer(param: Any, shape: Any = None, dtype: str = "float32", *args: Any,
-                 **options: Any) -> _Buffer:
+def match_buffer(param: Any, shape: Sequence[ExprLike] | None = None, dtype: str = "float32",
+                 *args: Any, **options: Any) -> _Buffer:
     """A buffer that a parameter, or a region of another buffer, is."""
     region = _region(param) if not isinstance(param, E.Var) else None
     if shape is None:
@@ -207,17 +207,17 @@ def init() -> Frame:
     return _Part(lambda body: setattr(frame, "init", body))
 
 
-def where(predicate: Any) -> None:
+def where(predicate: ExprLike) -> None:
     """When the block is executed."""
     _block("T.where").predicate = const_index(predicate)
 
 
-def reads(*regions: Any) -> None:
+def reads(*regions: object) -> None:
     """What the block reads."""
     _block("T.reads").reads = _regions(regions)
 
 
-def writes(*regions: Any) -> None:
+def writes(*regions: object) -> None:
     """What the block writes."""
     _block("T.writes").writes = _regions(regions)
 
@@ -228,7 +228,8 @@ def block_attr(attrs: Mapping[str, Any]) -> None:
         {key: annotation_value(value) for key, value in attrs.items()})
 
 
-def alloc_buffer(shape: Any, dtype: str = "float32", *args: Any, **options: Any) -> _Buffer:
+def alloc_buffer(shape: Sequence[ExprLike], dtype: str = "float32", *args: Any, **options: Any
+                 ) -> _Buffer:
     """A buffer of the block, or of the function."""
     builder = IRBuilder.current()
     frame = builder.frames[-1] if builder.frames else None
@@ -240,7 +241,7 @@ def alloc_buffer(shape: Any, dtype: str = "float32", *args: Any, **options: Any)
 
 
 def _axis(kind: int) -> Any:
-    def add(dom: Any, binding: Any, dtype: str = "int32") -> E.Var:
+    def add(dom: ExprLike | Range, binding: ExprLike, dtype: str = "int32") -> E.Var:
         """An iterator of the block over `dom`, with the value `binding`."""
         binding = const_index(binding)
         over = dom if isinstance(dom, Range) else Range(
@@ -278,7 +279,8 @@ class _Loop(Frame):
 
     word = "loop"
 
-    def __init__(self, start: Any, stop: Any, kind: S.ForKind, annotations: Any,
+    def __init__(self, start: ExprLike, stop: ExprLike | None, kind: S.ForKind,
+                 annotations: Mapping[str, Any] | None,
                  thread: str | None) -> None:
         start, stop = (0, start) if stop is None else (start, stop)
         stop = const_index(stop)
@@ -293,28 +295,32 @@ class _Loop(Frame):
                                           body, bound, given), var)
 
 
-def serial(start: Any, stop: Any = None, *, annotations: Any = None) -> Frame:
+def serial(start: ExprLike, stop: ExprLike | None = None, *,
+           annotations: Mapping[str, Any] | None = None) -> Frame:
     """A loop whose iterations run one after the other."""
     return _Loop(start, stop, S.ForKind.SERIAL, annotations, None)
 
 
-def parallel(start: Any, stop: Any = None, *, annotations: Any = None) -> Frame:
+def parallel(start: ExprLike, stop: ExprLike | None = None, *,
+           annotations: Mapping[str, Any] | None = None) -> Frame:
     """A loop whose iterations run on all cores."""
     return _Loop(start, stop, S.ForKind.PARALLEL, annotations, None)
 
 
-def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> Frame:
+def vectorized(start: ExprLike, stop: ExprLike | None = None, *,
+           annotations: Mapping[str, Any] | None = None) -> Frame:
     """A loop whose iterations are the lanes of vectors."""
     return _Loop(start, stop, S.ForKind.VECTORIZED, annotations, None)
 
 
-def unroll(start: Any, stop: Any = None, *, annotations: Any = None) -> Frame:
+def unroll(start: ExprLike, stop: ExprLike | None = None, *,
+           annotations: Mapping[str, Any] | None = None) -> Frame:
     """A loop whose body is copied for each iteration."""
     return _Loop(start, stop, S.ForKind.UNROLLED, annotations, None)
 
 
-def thread_binding(start: Any, stop: Any = None, thread: str | None = None, *,
-                   annotations: Any = None) -> Frame:
+def thread_binding(start: ExprLike, stop: ExprLike | None = None, thread: str | None = None, *,
+                   annotations: Mapping[str, Any] | None = None) -> Frame:
     """A loop whose iterations are threads of a GPU."""
     if thread is None:
         if not isinstance(stop, str):
@@ -323,7 +329,7 @@ def thread_binding(start: Any, stop: Any = None, thread: str | None = None, *,
     return _Loop(start, stop, S.ForKind.THREAD_BINDING, annotations, thread)
 
 
-def grid(*extents: Any) -> Frames:
+def grid(*extents: ExprLike) -> Frames:
     """Loops in each other."""
     return Frames([serial(extent) for extent in extents])
 
@@ -331,7 +337,7 @@ def grid(*extents: Any) -> Frames:
 # ------------------------------------------------------------------------------- statements
 
 
-def evaluate(value: Any) -> None:
+def evaluate(value: ExprLike) -> None:
     """A value that is computed for its effect."""
     IRBuilder.current().add(S.Evaluate(const_index(value)))
 
@@ -342,12 +348,12 @@ def buffer_store(buffer: _Buffer, value: Any, indices: Sequence[Any], predicate:
     IRBuilder.current().add(S.BufferStore(buffer, value, list(indices), predicate))
 
 
-def Assert(condition: Any, message: str) -> Frame:
+def Assert(condition: ExprLike, message: str) -> Frame:
     """What follows after a check."""
     return Frame(lambda body: S.AssertStmt(const_index(condition), message, body))
 
 
-def LetStmt(value: Any, type_annotation: Any = None, *, var: E.Var | None = None) -> Frame:
+def LetStmt(value: ExprLike, type_annotation: object = None, *, var: E.Var | None = None) -> Frame:
     """A name for a value."""
     value = const_index(value)
     bound = var if var is not None else E.Var(
@@ -355,21 +361,21 @@ def LetStmt(value: Any, type_annotation: Any = None, *, var: E.Var | None = None
     return Frame(lambda body: S.LetStmt(IRBuilder.current().called(bound), value, body), bound)
 
 
-def attr(node: Any, attr_key: str, value: Any) -> Frame:
+def attr(node: Any, attr_key: str, value: ExprLike) -> Frame:
     """What follows under an attribute."""
     return Frame(lambda body: S.AttrStmt(node, attr_key, _attr_value(value), body))
 
 
-def _attr_value(value: Any) -> PrimExpr:
+def _attr_value(value: ExprLike) -> PrimExpr:
     return E.StringImm(value) if isinstance(value, str) else const_index(value)
 
 
-def While(condition: Any) -> Frame:
+def While(condition: ExprLike) -> Frame:
     """What is repeated while a condition holds."""
     return Frame(lambda body: S.While(const_index(condition), body))
 
 
-def If(condition: Any) -> IfFrame:
+def If(condition: ExprLike) -> IfFrame:
     """A choice, with T.Then() and T.Else() inside."""
     return IfFrame(const_index(condition))
 
@@ -386,8 +392,9 @@ def Else() -> Frame:
     return _Part(lambda body: frame.cases.__setitem__("else", body))
 
 
-def allocate(extents: Sequence[Any], dtype: str, scope: str = "global", condition: Any = None,
-             annotations: Any = None) -> Frame:
+def allocate(extents: Sequence[ExprLike], dtype: str, scope: str = "global",
+             condition: ExprLike | None = None, annotations: Mapping[str, Any] | None = None
+             ) -> Frame:
     """Fresh memory; the value is the pointer."""
     var = E.Var("v", E.PointerType(E.PrimType(dtype), scope))
     return Frame(lambda body: S.Allocate(
@@ -395,7 +402,8 @@ def allocate(extents: Sequence[Any], dtype: str, scope: str = "global", conditio
         TRUE if condition is None else condition, body, annotations), var)
 
 
-def allocate_const(data: Any, dtype: str, extents: Sequence[Any], annotations: Any = None) -> Frame:
+def allocate_const(data: Any, dtype: str, extents: Sequence[int],
+                   annotations: Mapping[str, Any] | None = None) -> Frame:
     """Constant memory; the value is the pointer."""
     var = E.Var("v", E.PointerType(E.PrimType(dtype)))
     array = np.asarray(data, dtype).reshape([int(e) for e in extents])
@@ -404,8 +412,9 @@ def allocate_const(data: Any, dtype: str, extents: Sequence[Any], annotations: A
         dict(annotations or {})), var)
 
 
-def decl_buffer(shape: Any, dtype: str = "float32", data: E.Var | None = None, strides: Any = None,
-                elem_offset: Any = None, scope: str = "global", align: int = 0,
+def decl_buffer(shape: Sequence[ExprLike], dtype: str = "float32", data: E.Var | None = None,
+                strides: Sequence[ExprLike] | None = None,
+                elem_offset: ExprLike | None = None, scope: str = "global", align: int = 0,
                 offset_factor: int = 0, buffer_type: str = "", axis_separators: Any = None
                 ) -> Frame:
     """A buffer over a pointer, or over fresh memory where none is given."""
@@ -427,7 +436,7 @@ def env_thread(thread_tag: str, dtype: str = "int32") -> E.IterVar[Any]:
     return E.IterVar(None, E.Var("v", dtype), E.IterVar.ThreadIndex, thread_tag)
 
 
-def launch_thread(thread: Any, extent: Any) -> Frame:
+def launch_thread(thread: Any, extent: ExprLike) -> Frame:
     """What threads of an axis do; the value is the variable of the axis."""
     over = env_thread(thread, const_index(extent).dtype) if isinstance(thread, str) else thread
     extent = const_index(extent)
