@@ -120,8 +120,10 @@ def with_places(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
             if html is not None:
                 output["data"] = {"text/html": html}
             elif "text/html" in output.get("data", {}):
-                output["data"]["text/html"] = re.sub(
-                    r'style="color:#(\w{6})"', r'class="tone-\1"', output["data"]["text/html"])
+                html = output["data"]["text/html"]
+                html = re.sub(r'style="color:#(\w{6})"', r'class="tone-\1"', html)
+                html = re.sub(r'href="([\w/]+)\.ipynb"', r'href="\1.html"', html)
+                output["data"]["text/html"] = html
             output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
             kept.append(output)
         cell.outputs = kept

@@ -74,7 +74,7 @@ TE_GRADIENTS: dict[str, Any] = {}
 
 def Gradient(func_name: str, require_grads: Var | Sequence[Var] | None = None,
              target_index: int = 0) -> Pass:
-    """Add `func_name`_adjoint, which gives the result of the function and gradients of it.
+    """Add `{func_name}_adjoint`, which gives the result of the function and gradients of it.
 
     `require_grads` are parameters or other variables of the function (None for all parameters);
     of a function that gives several values, `target_index` says which is differentiated.
