@@ -18,7 +18,7 @@ def AppendLoss(func_name: str, loss_function: Function, num_backbone_outputs: in
 
     Its first `num_backbone_outputs` results are the first arguments of the loss; the other
     parameters of the loss become parameters, the other results are given after the loss. Both
-    functions must be one dataflow block. The new one is called `func_name`_loss unless said.
+    functions must be one dataflow block. The new one is called `{func_name}_loss` unless said.
     """
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         name = new_func_name or f"{func_name}_loss"
