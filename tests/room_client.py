@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
+from tornado.simple_httpclient import HTTPStreamClosedError
 from tornado.websocket import websocket_connect
 
 from mlc_lab.exercises.room.room import Room
@@ -51,7 +52,7 @@ class Student:
                               headers=headers, request_timeout=20)
         try:
             reply = await self.http.fetch(request, raise_error=False)
-        except OSError:
+        except (OSError, HTTPStreamClosedError):
             return 0, {}
         found = reply.headers.get("Set-Cookie", "")
         if found.startswith(COOKIE):

@@ -282,8 +282,8 @@ FLOORMOD = """
     (x - x % (y * c1)) % y -> 0 if c1 == -1
     (x + x * c1 % c2) % c2 -> 0 if c2 > 0 and (c1 + 1) % c2 == 0
     (x + x * c1 % y) % y -> 0 if c1 == -1
-    (x * c1 + y) % c2 -> (x * (c1 % c2) + y) % c2 if c2 > 0 and c1 > c2
-    (y + x * c1) % c2 -> (y + x * (c1 % c2)) % c2 if c2 > 0 and c1 > c2
+    (x * c1 + y) % c2 -> (x * (c1 % c2) + y) % c2 if c2 > 0 and c1 > c2 and c1 % c2 > 1
+    (y + x * c1) % c2 -> (y + x * (c1 % c2)) % c2 if c2 > 0 and c1 > c2 and c1 % c2 > 1
 """
 
 DIV = """

@@ -31,7 +31,7 @@ from ..runtime.module import SYMBOL_PREFIX
 from ..runtime.native import SYMBOLS
 from ..tir.functor import pre_order
 from .cache_code import write_simulator
-from .measure import Unmeasurable, is_parallel, only_function, random_arrays
+from .measure import Unmeasurable, is_parallel, only_function, random_arrays, under_its_key
 from .report_code import PAGE, ROW_HEAD, CountingGen, Place, Plan, Site, register_arrays
 from .sharing_code import SharingGen, write_watch
 
@@ -44,6 +44,7 @@ __all__ = ["CountingGen", "Place", "Plan", "Program", "ROW_HEAD", "Site", "call"
 
 def concrete(mod: IRModule, sizes: Mapping[str, int] | None) -> tuple[str, IRModule]:
     """The name of the function that is measured, and the module with its sizes fixed."""
+    mod = under_its_key(mod)
     name, func = only_function(mod)
     if sizes:
         table = {}

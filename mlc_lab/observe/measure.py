@@ -50,6 +50,16 @@ def only_function(mod: IRModule) -> tuple[str, PrimFunc]:
     raise Unmeasurable(f"which of the functions {sorted(found)} to run is not clear")
 
 
+def under_its_key(mod: IRModule) -> IRModule:
+    """The module in which the function that is measured is called as its key says, which need not
+    be its symbol: `tir.Schedule(matmul)` holds `matmul` under "main"."""
+    name, func = only_function(mod)
+    if func.attrs.get("global_symbol", name) == name:
+        return mod
+    return IRModule({v: f if f is not func else func.with_attr("global_symbol", name)
+                     for v, f in mod.functions.items()}, mod.attrs, mod.global_infos)
+
+
 def random_arrays(
     func: PrimFunc, sizes: Mapping[str, int] | None = None, seed: int = 0
 ) -> list[np.ndarray]:
@@ -136,6 +146,7 @@ def _build(mod: IRModule, target: TargetLike) -> Any:
     target = Target(target)
     if target.kind.name != "llvm":
         raise Unmeasurable(f"programs for {target.kind.name} cannot be run here")
+    mod = under_its_key(mod)
     return llvm.build(lower(mod, target=target), machine_of(target), only_function(mod)[0])
 
 

@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 EXERCISES = ["--exercises", ",".join(term.IDS)]
 #: what is said to some
 SAID = {term.BOMB: "bytes; answers have", term.DEEP: "levels",
-        term.YEARS: ["statements; an answer runs", "10 ** 30", "it took too long"],
+        term.YEARS: ["statements; an answer runs", "10 ** 30", "stopped: it took"],
         term.MEMORY: ["bytes of memory; an answer has", "more memory than it may use"],
         term.FORKS: ["it took too long"], term.BOB: ["C[0, 1] is", "more than one prime factor"]}
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from mlc_lab.compat.early_relax import dense
 from mlc_lab.relax import op
 
 from .harness import Draw
@@ -363,6 +364,13 @@ def _matmul(draw: Draw) -> Sample:
     dtype = draw.choice(("float32", "float64", "int32", "float16"))
     return Sample([data(draw, a, dtype), data(draw, b, dtype)], op.matmul,
                   lambda a, b: _typed(np.matmul, a, b))
+
+
+@sample("nn.dense")
+def _dense(draw: Draw) -> Sample:
+    n, m, k = (draw.integer(1, 4) for _ in range(3))
+    return Sample([data(draw, (n, k), "float32"), data(draw, (m, k), "float32")], dense,
+                  lambda a, b: _typed(np.matmul, a, b.T))
 
 
 @sample("outer")

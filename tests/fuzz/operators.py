@@ -29,7 +29,8 @@ from .operator_samples import (
 
 #: operators that compute nothing with tensors: they call, allocate, check, or move values about
 NOT_DRAWN = {name for name in OPERATORS if name.startswith((
-    "relax.call_", "relax.memory.", "relax.builtin.", "relax.vm.", "relax.invoke_"))} | {
+    "relax.call_", "relax.memory.", "relax.builtin.", "relax.vm.", "relax.invoke_",
+    "relax.grad."))} | {  # gradients: tests/relax/test_gradients.py compares them with torch
     "relax.make_closure", "relax.null_value", "relax.print", "relax.assert_op", "relax.shape_of",
     "relax.tensor_to_shape", "relax.shape_to_tensor", "relax.to_vdevice", "relax.hint_on_device"}
 #: operators that may give their argument on as it is

@@ -12,6 +12,7 @@ from mlc_lab.observe.measure import (
 from mlc_lab.observe.session import record
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source
+from mlc_lab.script import tir as T
 
 from .schedules import module, schedule
 
@@ -162,3 +163,19 @@ def test_difference_allows_rounding_and_nothing_else():
     nan = np.array([np.nan, np.inf])
     assert difference([nan], [nan.copy()]) == (True, 0.0)
     assert difference([np.array([np.nan])], [np.array([1.0])])[0] is False
+
+
+def test_a_function_of_another_name_than_main_is_measured_and_counted():
+    @T.prim_func
+    def doubled(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(64):
+            with T.block("B"):
+                vi = T.axis.spatial(64, i)
+                B[vi] = A[vi] * 2.0
+
+    sch = Schedule(doubled)
+    assert sch.mod["main"].attrs["global_symbol"] == "doubled"
+    assert sch.count_accesses("8K:8").level("L1").misses == 8
+    bench = sch.workbench().bench
+    bench.measure()
+    assert bench.cost(bench.attempts[0])["equal"]

@@ -6,7 +6,7 @@ Types, intrinsics and other words that make expressions are those of `script/tir
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from ...tir import expr as E
 from ...tir import stmt as S
 from ...tir.buffer import Buffer as _Buffer
 from ...tir.buffer import decl_buffer as _decl_buffer
-from ...tir.expr import ExprLike, PrimExpr, Range, const_index
+from ...tir.expr import PrimExpr, Range, const_index
 from ...tir.function import PrimFunc
 from ...tir.stmt import TRUE, annotation_value, seq
 from .. import tir as T
 from ..parser import with_root
 from .frames import Frame, Frames, IRBuilder
+
+if TYPE_CHECKING:
+    from ...tir.expr import ExprLike
 
 #: says of a block that it was not said what it reads (1) and writes (2)
 _DETECT = "tir.script_parsing_detect_access"
