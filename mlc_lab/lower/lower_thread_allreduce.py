@@ -63,7 +63,11 @@ class _Lower(Mutator):
 
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         if is_axis(node) and node.node.thread_tag.startswith("threadIdx"):
+            outside = dict(self.axes)
             self.axes[node.node.var] = op.as_int(node.value) or 0
+            new = self.default(node)
+            self.axes = outside  # the next kernel has axes of its own
+            return new
         if node.attr_key != "reduce_scope" or not isinstance(node.node, CommReducer):
             return self.default(node)
         before, self.reducer = self.reducer, node.node

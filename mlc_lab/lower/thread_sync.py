@@ -238,7 +238,7 @@ class _Sync:
             "run its loops, and put the condition around each statement")
         stored = {x.buffer.data for x in pre_order(s) if type(x) is BufferStore}
         if type(s) is not IfThenElse or any(
-                isinstance(x, (Call, While)) or type(x) is BufferLoad and x.buffer.data in stored
+                isinstance(x, Call) or type(x) is BufferLoad and x.buffer.data in stored
                 for x in pre_order(s.condition)):
             raise refusal
         parts = _guarded(s.condition, s.then_case)

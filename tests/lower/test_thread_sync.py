@@ -267,3 +267,25 @@ def main(A: T.Buffer((64, 128), "float32"), B: T.Buffer((64, 128), "float32"),
     expected = put[:, ::-1].reshape(64, 128).copy()
     expected[:, 98:] = 0
     assert (tensors[1].numpy() == expected).all()
+
+
+def test_a_reduction_across_threads_takes_no_axis_of_the_kernel_before():
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"), C: T.Buffer((3,), "float32")):
+    for i in T.thread_binding(4, thread="threadIdx.x"):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(3):
+        for k in T.thread_binding(2, thread="threadIdx.x"):
+            with T.block("C"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                with T.init():
+                    C[vi] = T.float32(0)
+                C[vi] = C[vi] + B[vi + vk]
+""")
+    a = np.arange(4, dtype="float32")
+    tensors = [tvm.nd.array(x, tvm.cuda(0)) for x in (a, 0 * a, a[:3])]
+    tvm.build(program, target="cuda")(*tensors)
+    assert (tensors[2].numpy() == [2, 6, 10]).all()
