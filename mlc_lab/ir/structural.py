@@ -155,6 +155,8 @@ class _Comparer:
             return known or self.fail(a, b, f"{a.name_hint} against {b.name_hint}")
         if a is b and not self.forward:
             return True
+        if ta.__name__ == "Let":
+            return self.same_let(a, b)
         for name, tag in _order(ta):
             if tag is ignored:
                 continue
@@ -162,6 +164,26 @@ class _Comparer:
             if not self.same(getattr(a, name), getattr(b, name), define or tag is defines):
                 return False
             self.path.pop()
+        return True
+
+    def same_let(self, a: Any, b: Any) -> bool:
+        """Two expressions that bind a variable for their bodies alone: one expression may stand in
+        several places, and another one bind a variable of its own in each."""
+        self.path.append(".value")
+        if not self.same(a.value, b.value):
+            return False
+        self.path.pop()
+        around, beside = self.forward.pop(a.var, None), self.backward.pop(b.var, None)
+        for name, define in (("var", True), ("body", False)):
+            self.path.append("." + name)
+            if not self.same(getattr(a, name), getattr(b, name), define):
+                return False
+            self.path.pop()
+        del self.forward[a.var], self.backward[b.var]
+        if around is not None:
+            self.forward[a.var] = around
+        if beside is not None:
+            self.backward[b.var] = beside
         return True
 
     def same_mapping(self, a: Mapping[Any, Any], b: Mapping[Any, Any], define: bool) -> bool:
@@ -208,7 +230,7 @@ def _order(cls: type[Node]) -> Fields:
     found = _ORDERS.get(cls)
     if found is None:
         found = tuple(sorted(cls.fields, key=lambda f: f[1] is not defines))
-        if cls.__name__ in ("LetStmt", "Let"):  # the value is outside the binding's scope
+        if cls.__name__ == "LetStmt":  # the value is outside the binding's scope
             found = cls.fields
         if cls.__name__ == "Block":  # matched buffers are defined before they are read
             first = ("iter_vars", "alloc_buffers", "match_buffers")
@@ -278,6 +300,7 @@ def assert_structural_equal(lhs: object, rhs: object, map_free_vars: bool = Fals
 class _Hasher:
     def __init__(self, map_free_vars: bool) -> None:
         self.seen: dict[Any, int] = {}
+        self.hidden = 0  # definitions around that an inner one of the same variable hides
         self.map_free = map_free_vars
 
     def of(self, a: Part, define: bool = False) -> int:
@@ -288,7 +311,7 @@ class _Hasher:
                     return self.seen[a]
                 if not define and not self.map_free and ta is not _buffer_type:
                     return hash(a)
-                parts = [ta.__name__, len(self.seen)]
+                parts = [ta.__name__, len(self.seen) + self.hidden]
                 if ta is _buffer_type:
                     parts += [self.of(getattr(a, n), define) for n, _ in a.fields if n != "name"]
                 elif ta.bound_parts is not None:
@@ -297,6 +320,8 @@ class _Hasher:
                     parts.append(_typing(a)[0])
                 self.seen[a] = value = hash(tuple(parts))
                 return value
+            if ta.__name__ == "Let":
+                return self.of_let(a)
             if isinstance(a, GlobalVar):
                 return hash(("GlobalVar", a.name_hint))
             return hash((ta.__name__, *(
@@ -324,6 +349,18 @@ class _Hasher:
             array = np.asarray(a)
             return hash((str(array.dtype), array.shape, array.tobytes()))
         return hash(a) if a == a else hash("nan")  # those of two NaNs differ
+
+
+    def of_let(self, a: Any) -> int:
+        """An expression that binds a variable for its body alone."""
+        value, around = self.of(a.value), self.seen.pop(a.var, None)
+        self.hidden += around is not None
+        found = hash(("Let", value, self.of(a.var, True), self.of(a.body)))
+        self.hidden -= around is not None
+        del self.seen[a.var]
+        if around is not None:
+            self.seen[a.var] = around
+        return found
 
 
 @grows_stack

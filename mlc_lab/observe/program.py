@@ -105,8 +105,10 @@ class KeyedPrinter(Printer):
     # ----------------------------------------------------------------------------- the lines
 
     def line(self, text: str) -> None:
-        keys, parts = self._keys_of(text), self._parts_of(text)
+        keys = self._keys_of(text)
         super().line(text)
+        # most lines are those of the program before, whose parts are recorded
+        parts = () if self.recorder.has_line(self.out[-1], keys) else self._parts_of(text)
         self._fill(len(self.out) - 1)
         self.keys.append(keys)
         self.parts.append(parts)
@@ -303,15 +305,15 @@ def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ..
     return print_lines(mod, KeyedPrinter(recorder))
 
 
+@grows_stack
+def _text_lines(mod: IRModule, printer: KeyedPrinter) -> list[str]:
+    lines = printer.print(mod).split("\n")
+    header = next(i for i, line in enumerate(lines) if line and not line.startswith("# from"))
+    return lines[header:]
+
+
 def print_lines(mod: IRModule, printer: KeyedPrinter) -> list[tuple[str, tuple[Any, ...]]]:
     """What `lines_of` gives, by any printer that notes keys."""
-
-    @grows_stack
-    def print_it() -> list[str]:
-        lines = printer.print(mod).split("\n")
-        header = next(i for i, line in enumerate(lines) if line and not line.startswith("# from"))
-        return lines[header:]
-
-    lines = print_it()
+    lines = _text_lines(mod, printer)
     keys = printer.keys + [()] * (len(lines) - len(printer.keys))
     return list(zip(lines, keys))

@@ -482,6 +482,10 @@ class Recorder:
         """The key that an object already has, or None."""
         return self._keys.get((kind, _which(identity), role))
 
+    def has_line(self, text: str, keys: tuple[int, ...]) -> bool:
+        """Whether a line of some program is recorded, with its parts."""
+        return (text, keys) in self._lines
+
     def program(self, lines: Iterable[tuple[Any, ...]]) -> int:
         """The number of a program given as (text, keys, parts) a line; the same program, the same
         one. The parts may be left out: then views show its lines, and no loop nest."""

@@ -15,6 +15,7 @@ import ast
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..reading.python_text import parse_expression
@@ -136,6 +137,7 @@ class Palette:
         self.key_of = key_of
         self.is_loop = type(self.stmt) is For
         self.by_key = {key_of(s): s for s in statements_in_order(self.state)}
+        self._regions: dict[str, list[dict[str, Any]]] = {}
 
     # ------------------------------------------------------------------------------- listing
 
@@ -275,16 +277,21 @@ class Palette:
 
     def regions(self, *kinds: str) -> list[dict[str, Any]]:
         """The buffers that the picked block reads or writes, as choices of ("read", 0)."""
-        found = []
-        for kind in kinds:
-            for index, region in enumerate(getattr(self.stmt, kind + "s")):
-                shape = ", ".join(map(repr, region.buffer.shape))
-                label = f"{region.buffer.name}[{shape}] {region.buffer.dtype}, {kind} {index}"
-                found.append({"value": [kind, index], "label": label, "region": region})
+        found = [region for kind in kinds for region in self._regions_of(kind)]
         if not found:
             raise NotHere("buffer is accessed", f"block {self.stmt.name_hint} has no "
                           f"{' or '.join(k + ' region' for k in kinds)}")  # fmt: skip
         return found
+
+    def _regions_of(self, kind: str) -> list[dict[str, Any]]:
+        """The same of one kind; many primitives ask for it."""
+        if kind not in self._regions:
+            made = self._regions[kind] = []
+            for index, region in enumerate(getattr(self.stmt, kind + "s")):
+                shape = ", ".join(map(repr, region.buffer.shape))
+                label = f"{region.buffer.name}[{shape}] {region.buffer.dtype}, {kind} {index}"
+                made.append({"value": [kind, index], "label": label, "region": region})
+        return self._regions[kind]
 
     def buffers(self, name: str, *kinds: str) -> Parameter:
         """A parameter that is ("read", 0), tried for each buffer."""
@@ -336,10 +343,16 @@ def bind(kind: InstructionKind, args: dict[str, Any], stand_in: Callable[[str, i
 
 def read_value(text: str, lambda_only: bool = False) -> Any:
     """A Python literal or lambda read from its text; never executed. Raises ValueError."""
-    node = parse_expression(text)
+    node = _parsed(text)
     if lambda_only and not isinstance(node, ast.Lambda):
         raise ValueError(f"{text!r} is no index map: write for example lambda i, j: (j, i)")
     return ValueReader({}).of(node)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> ast.expr:
+    """The same maps are offered for every block."""
+    return parse_expression(text)
 
 
 __all__ = ["Entry", "NotHere", "Palette", "Parameter", "bind", "divisors", "explain", "position",

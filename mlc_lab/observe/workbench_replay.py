@@ -33,11 +33,13 @@ def follow(
     kind: InstructionKind,
     bound: dict[str, Any],
     values: dict[Any, Any],
+    last: bool = False,
 ) -> tuple[Attempt, Any, ScheduleError | None]:
     """Apply an instruction of `shadow` to it and to the tree at `at`, in step.
 
     Both schedules have the same program; what the arguments mean in one is found in the other
-    by its place. `values` maps sampled numbers. Returns (node, results in `shadow`, refusal).
+    by its place. `values` maps sampled numbers. `last`: nothing follows, so the shadow stays
+    where it is. Returns (node, results in `shadow` or, of the last, in the tree, refusal).
     """
     args = dict(bound)
     try:
@@ -66,6 +68,8 @@ def follow(
     node, refusal = bench.attempt(at, kind, arguments)
     if refusal is not None:
         return node, None, refusal
+    if last:
+        return node, node.reached.steps[-1].instruction.outputs, None
     if kind.sampling:  # the same decision in both
         args["decision"] = node.reached.steps[-1].decision
     results = shadow.apply(kind, dict(args))

@@ -30,7 +30,7 @@ from ..tir.expr import PrimExpr, Var
 from ..tir.stmt import Block
 from .distance import ZERO, Distance, Distances, distance
 from .footprint import Access, Loop
-from .witness import Unknown, meet
+from .witness import Unknown, first_meeting, meet
 
 
 class Clash(NamedTuple):
@@ -288,11 +288,17 @@ def clash(a: Access, b: Access, shared: Sequence[Loop] = (), bad: Bad = always,
 def _example(a: Access, b: Access, shared: Sequence[Loop], bad: Bad, outer: Sequence[Loop],
              steady: Callable[[Any], bool]) -> Clash | None:
     """The answer of `clash` where distances do not rule it out."""
+    around, still = (*outer, *shared), tuple(v for v, _, _ in outer)
+    for _, relations in bad.groups:
+        for relation in relations:
+            found = first_meeting(
+                a, b, around, relation._replace(equal=(*still, *relation.equal)))
+            if found is not None:
+                return Clash(a, b, *found)
     unknown = False
     for relation in _possible(a, b, shared, bad, outer, steady):
         try:
-            found = meet(a, b, (*outer, *shared),
-                         relation._replace(equal=(*(v for v, _, _ in outer), *relation.equal)))
+            found = meet(a, b, around, relation._replace(equal=(*still, *relation.equal)))
         except Unknown:
             unknown = True
             continue

@@ -41,11 +41,19 @@ class ScheduleError(MLCError, RuntimeError):
     attempt: int | None = None
     line: int | None = None
 
-    def __init__(self, primitive: str, call: str, refusal: Refusal, mod: IRModule) -> None:
+    def __init__(self, primitive: str, call: str | Callable[[], str], refusal: Refusal,
+                 mod: IRModule) -> None:
         super().__init__(primitive)
-        self.primitive, self.call, self.mod = primitive, call, mod
+        self.primitive, self._call, self.mod = primitive, call, mod
         self.rule, self.reason, self.nodes = refusal.rule, refusal.message, refusal.nodes
         self.hint, self._conflict = refusal.hint, refusal.conflict
+
+    @property
+    def call(self) -> str:
+        """The call that was refused, as Python text."""
+        if callable(self._call):
+            self._call = self._call()
+        return self._call
 
     @property
     def conflict(self) -> str:

@@ -73,13 +73,21 @@ class Access(NamedTuple):
         spans, inner, own = self.spans, self.loops, self.conditions
         if table:
             spans = spans and tuple([
-                s and (substitute(s[0], table), substitute(s[1], table)) for s in spans])
-            inner = tuple([(v, substitute(low, table), substitute(n, table))
+                s and (_replaced(s[0], table), _replaced(s[1], table)) for s in spans])
+            inner = tuple([(v, _replaced(low, table), _replaced(n, table))
                            for v, low, n in inner])
-            own = tuple([substitute(c, table) for c in own])
+            own = tuple([_replaced(c, table) for c in own])
         return Access(self.memory, self.buffer, spans, self.write, (*loops, *inner),
                       (*conditions, *own), self.node, block or self.block, self.pointer,
                       self.update, self.init)
+
+
+def _replaced(e: PrimExpr, table: Mapping[Var, PrimExpr]) -> PrimExpr:
+    """`substitute`, without a call for what most indices and bounds are."""
+    kind = type(e)
+    if kind is IntImm:
+        return e
+    return table.get(e, e) if kind is Var else substitute(e, table)
 
 
 _found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()

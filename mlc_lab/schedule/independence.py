@@ -164,11 +164,12 @@ class _Nest:
         if home is None or any(as_int(d) is None for d in home[1].shape):
             return False
         accesses = self._accesses(memory, self.state.func_of(home[0]).body)
-        if not accesses:
-            return False
+        loop = self.chain[0].stmt
+        if not accesses or not all(loop in a.path for a in accesses):
+            return False  # it is touched outside as well
         place = innermost_place(home[1], accesses)
         path = accesses[0].path
-        return place in path and self.chain[0].stmt in path[:path.index(place) + 1]
+        return place in path and loop in path[:path.index(place) + 1]
 
     def settled(self, memory: Var, asked: tuple[Var, ...] = ()) -> bool:
         """Whether all writes of an element store the same value, while what is outside stands

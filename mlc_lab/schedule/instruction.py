@@ -8,6 +8,7 @@ is the ScheduleState; references arrive resolved (StmtSRefs and ints). The decor
 from __future__ import annotations
 
 import inspect
+from functools import cached_property
 from difflib import get_close_matches
 import math
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
@@ -115,12 +116,12 @@ class InstructionKind:
         """Whether `other` is this very kind."""
         return self is other
 
-    @property
+    @cached_property
     def doc(self) -> str:
         """The docstring of the primitive."""
         return inspect.getdoc(self.fn) or ""
 
-    @property
+    @cached_property
     def meaning(self) -> str:
         """The first sentence of the docstring: what the primitive does."""
         return self.doc.split("\n\n")[0].replace("\n", " ")

@@ -201,7 +201,15 @@ class Schedule(Primitives):
         """Seed the sampling primitives; -1 takes a random seed."""
         if seed == -1:
             seed = random.SystemRandom().randint(1, 2**31 - 1)
-        self._rng = random.Random(seed)
+        self._seed, self._generator = seed, None
+
+    @property
+    def _rng(self) -> random.Random:
+        """The generator of the sampling primitives, made when it is first asked: most copies
+        sample nothing."""
+        if self._generator is None:
+            self._generator = random.Random(self._seed)
+        return self._generator
 
     def fork_seed(self) -> int:
         """A new seed drawn from this schedule's generator."""
@@ -219,7 +227,7 @@ class Schedule(Primitives):
         new.open_numbers = dict(self.open_numbers)
         new._debug, new.enable_check = self._debug, self.enable_check
         new._working_on = self._working_on
-        new._rng = random.Random(self.fork_seed())
+        new._seed, new._generator = self.fork_seed(), None
         return new
 
     def become(self, other: "Schedule") -> None:
@@ -355,9 +363,9 @@ class Schedule(Primitives):
     def _refused(self, kind: InstructionKind, args: Mapping[str, Any], refusal: Refusal,
                  mod: IRModule) -> ScheduleError:
         instruction = Instruction(kind, dict(args), None)
-        call = instruction.as_python(self._names, None)
-        error = ScheduleError(kind.method, call, refusal, mod)
-        self.steps.append(Step(instruction, None, mod, mod, error, call))
+        names = self._names
+        error = ScheduleError(kind.method, lambda: instruction.as_python(names), refusal, mod)
+        self.steps.append(Step(instruction, None, mod, mod, error, lambda: error.call))
         return error
 
     def text_of(self, value: object) -> str:

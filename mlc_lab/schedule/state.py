@@ -232,18 +232,19 @@ class ScheduleState:
 
     def _collect(self, stmt: Stmt, kept: set[Stmt], loops: _Loops, blocks: _Blocks) -> None:
         """References of everything under an old statement that is not shared with the new."""
-        kind = type(stmt)
-        if kind is For or kind is Block:
-            if stmt in kept:
-                return
-            sref = self.refs.get(stmt)
-            if sref is not None:
-                if type(stmt) is For:
-                    loops[stmt.loop_var] = sref
-                else:
-                    blocks[stmt] = sref
-        for item in sub_statements(stmt):
-            self._collect(item, kept, loops, blocks)
+        stack = [stmt]
+        while stack:
+            item = stack.pop()
+            if type(item) is For or type(item) is Block:
+                if item in kept:
+                    continue
+                sref = self.refs.get(item)
+                if sref is not None:
+                    if type(item) is For:
+                        loops[item.loop_var] = sref
+                    else:
+                        blocks[item] = sref
+            stack += sub_statements(item)[::-1]
 
     def _index_top(self, new: Stmt, parent: StmtSRef | None, src: StmtSRef, loops: _Loops,
                    reuse: _Blocks) -> set[StmtSRef]:
@@ -367,7 +368,7 @@ def function_named(state: ScheduleState, name: Any) -> GlobalVar:
     raise Refusal("function_exists", f"the module has no function {name!r}; it has: {have}")
 
 
-def sub_statements(stmt: Stmt) -> Any:
+def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     """The statements directly inside a statement.
 
     A block's init is part of the block, as in TVM: loops and blocks in it cannot be scheduled until
@@ -450,15 +451,13 @@ def swap(stmt: Stmt, old: Stmt, new: Stmt) -> Stmt:
 def _shared_nodes(new: Stmt, refs: Mapping[Stmt, StmtSRef]) -> set[Stmt]:
     """Blocks and loops of the new tree that are referenced already: they are taken over whole."""
     found: set[Stmt] = set()
-
-    def walk(stmt: Stmt) -> None:
-        if type(stmt) in (For, Block) and stmt in refs:
-            found.add(stmt)
-            return
-        for item in sub_statements(stmt):
-            walk(item)
-
-    walk(new)
+    stack = [new]
+    while stack:
+        item = stack.pop()
+        if (type(item) is For or type(item) is Block) and item in refs:
+            found.add(item)
+        else:
+            stack += sub_statements(item)
     return found
 
 

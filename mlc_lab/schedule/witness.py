@@ -231,6 +231,57 @@ def meet(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
     return None
 
 
+def first_meeting(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
+    """The answer of `meet` where it is found in the first iterations; None says nothing.
+
+    Each loop stands at its first value, and where the relation wants a loop to differ, at its first
+    two. Most dependences are met there: every iteration of a sum touches the same element.
+    """
+    if a.buffer is not b.buffer or a.buffer is None or a.buffer.strides:
+        return None
+    try:
+        p = _first_point(a, around, relation.greater)
+        q = _first_point(b, around, relation.less)
+        if p is None or q is None:
+            return None
+        if any(evaluate(e, p) != evaluate(e, q) for e in relation.equal) \
+                or any(evaluate(e, p) >= evaluate(e, q) for e in relation.less) \
+                or any(evaluate(e, p) <= evaluate(e, q) for e in relation.greater):
+            return None
+        element: list[int] = []
+        for axis, dim in enumerate(a.buffer.shape):
+            first, last = _interval(a, axis, dim, p)
+            other, final = _interval(b, axis, dim, q)
+            if max(first, other) > min(last, final):
+                return None
+            element.append(max(first, other))
+    except Unknown:
+        return None
+    return Meeting(p, q, tuple(element))
+
+
+def _first_point(access: Any, around: Loops, second: Sequence[Any]) -> dict[Any, int] | None:
+    """The first iteration of all loops, the second one of those in `second`; None where there is
+    none, or where the access is not made in it."""
+    point: dict[Any, int] = {}
+    for var, low, extent in (*around, *access.loops):
+        step = int(any(var is e for e in second))
+        if evaluate(extent, point) <= step:
+            return None
+        point[var] = evaluate(low, point) + step
+    for condition in access.conditions:
+        if not evaluate(condition, point):
+            return None
+    return point
+
+
+def _interval(access: Any, axis: int, dim: Any, point: dict[Any, int]) -> tuple[int, int]:
+    """The first and the last index of an access in one dimension."""
+    span = None if access.spans is None else access.spans[axis]
+    low, size = (0, dim) if span is None else (evaluate(span[0], point), span[1])
+    return low, low + evaluate(size, point) - 1
+
+
 class _Points:
     """All points at which an access is made, as one array for each loop variable, and the elements
     it touches there. Raises Unknown where they cannot be listed."""
@@ -357,5 +408,5 @@ def _one_key(pairs: Sequence[tuple[Any, Any]], n: int, m: int) -> tuple[np.ndarr
     return left, right
 
 
-__all__ = ["Meeting", "Unknown", "evaluate", "holds_everywhere", "loop_triples", "meet",
-           "touched_twice", "unwritten_read"]
+__all__ = ["Meeting", "Unknown", "evaluate", "first_meeting", "holds_everywhere", "loop_triples",
+           "meet", "touched_twice", "unwritten_read"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from ..ir.node import Node
 from ..tir import stmt as S
 from ..tir.access import contains_block
-from ..tir.expr import Var
+from ..tir.expr import IntImm, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import pre_order
+from ..tir.functor import names_in
 from .print_parts import annotation, buffer_decl, is_simple_buffer, type_text
 from .print_stmt import is_true
 
@@ -27,7 +29,7 @@ def prim_func(p: Printer, func: PrimFunc, name: str) -> None:
     for buffer in func.buffer_map.values():
         pointers[buffer.data] = pointers.get(buffer.data, 0) + 1
     params, inlined = [], set()
-    used = {n for n in pre_order(func.body) if type(n) is Var and n.dtype == "handle"}
+    used = _named(func.params, func.body)
     for var in func.params:
         buffer = func.buffer_map.get(var)
         if (buffer is not None and p.sugar and var not in used and pointers[buffer.data] == 1
@@ -60,6 +62,24 @@ def prim_func(p: Printer, func: PrimFunc, name: str) -> None:
         p.body(func.body)
     p.leave()
     p.indent = saved
+
+
+def _named(params: Iterable[Var], body: S.Stmt) -> set[Node]:
+    """The parameters that a function's body names. What a block names is remembered: most steps of
+    a schedule leave most blocks as they are."""
+    wanted: set[Node] = set(params)
+    found: set[Node] = set()
+    stack: list[Any] = [body]
+    while stack:
+        item = stack.pop()
+        if type(item) is S.Block and item.iter_vars:
+            found |= wanted & names_in(item)
+        elif type(item) is Var:
+            if item in wanted:
+                found.add(item)
+        elif type(item) is not IntImm:
+            stack += item.children()
+    return found
 
 
 def implicit_root(func: PrimFunc) -> S.Block | None:

@@ -220,7 +220,7 @@ def _attr_stmt(p: Printer, s: S.AttrStmt) -> None:
         frame = None if known else p.lowest_frame(var)
         p.enter(s)
         if known is None and (frame is None or frame.node is None or frame.node is s
-                              or p._lowest.get(var, (None, None))[1] is s):
+                              or p.holds_all_of(s, var)):
             name = p.define(var, var.name)
             text = f"{p.T}.launch_thread({quote(subject.thread_tag)}, {value})"
         else:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from typing import Any, Callable, Iterable
+from typing import Any, Callable, Iterable, Mapping
 
 from ..above import above
 from ..ir.global_info import DummyGlobalInfo, VDevice
@@ -177,15 +177,26 @@ class Printer:
         """The innermost open frame that holds every use of an undefined object."""
         if not self.frames:
             return None
-        if not self._lowest:
-            self._lowest = lowest_common(self.root)
-        chain = self._lowest.get(obj)
+        if len(self.frames) == 1:
+            return self.frames[0]
+        chain = self._chain(obj)
         open_frames = {f.node: f for f in self.frames if isinstance(f.node, Node)}
         while chain is not None:
             if chain[1] in open_frames:
                 return open_frames[chain[1]]
             chain = chain[0]
         return self.frames[0]
+
+    def _chain(self, obj: object) -> tuple | None:
+        """The chain of scopes that hold every use of an object: see `lowest_common`."""
+        if not self._lowest:
+            self._lowest = lowest_common(self.root)
+        return self._lowest.get(obj)
+
+    def holds_all_of(self, scope: Node, obj: object) -> bool:
+        """Whether a scope is the innermost one that holds every use of an object."""
+        chain = self._chain(obj)
+        return chain is not None and chain[1] is scope
 
     # --------------------------------------------------------------------------- expressions
 
@@ -489,12 +500,17 @@ def script(obj: object, *, printer: type = Printer, print_line_numbers: bool = F
     for ignored in ("show_object_address", "path_to_underline", "path_to_annotate",
                     "extra_config", "show_all_struct_info", "show_all_ty"):
         options.pop(ignored, None)
-    text = grows_stack(lambda: printer(**options).print(obj))()
+    text = _text(printer, obj, options)
     if print_line_numbers:
         lines = text.split("\n")
         width = len(str(len(lines)))
         text = "\n".join(f"{n:>{width}} {line}" for n, line in enumerate(lines, 1))
     return text
+
+
+@grows_stack
+def _text(printer: type[Printer], obj: object, options: Mapping[str, Any]) -> str:
+    return printer(**options).print(obj)
 
 
 __all__ = ["ATTR_PRINTERS", "EXTRA_PRINTERS", "FUNCTION_PRINTERS", "Frame", "Printer", "script"]

@@ -387,12 +387,13 @@ def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.contin
 # ------------------------------------------------------------------------------- substitution
 
 
-#: the variables and buffers that a block names in any place: most substitutions replace loops
-#: around a block, which its body does not mention
+#: what `names_in` found: most substitutions replace loops around a block, which its body does not
+#: mention
 _named: WeakKeyDictionary[Block, frozenset[Node]] = WeakKeyDictionary()
 
 
-def _names_in(block: Block) -> frozenset[Node]:
+def names_in(block: Block) -> frozenset[Node]:
+    """The variables and buffers that a block names in any place, its own among them."""
     found = _named.get(block)
     if found is None:
         names: set[Node] = set()
@@ -432,7 +433,7 @@ class _Substitute(Mutator):
         return new if isinstance(new, Var) else var
 
     def visit_Block(self, node: Block) -> Stmt:
-        names = _names_in(node)
+        names = names_in(node)
         if names.isdisjoint(self.table) and names.isdisjoint(self.buffers):
             return node
         return super().visit_Block(node)

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from mlc_lab.ir.structural import structural_equal, structural_hash
-from mlc_lab.tir import Add, Buffer, For, ForKind, IntImm, Var, decl_buffer
+from mlc_lab.tir import Add, Buffer, For, ForKind, IntImm, Let, Var, decl_buffer
 from mlc_lab.tir.stmt import BufferStore, Evaluate
 
 
@@ -87,3 +87,16 @@ def test_buffers_are_compared_by_what_they_are():
     i = Var("i")
     left, right = (For(i, 0, 8, 0, BufferStore(b, b[i], [i])) for b in (one, two))
     assert not structural_equal(left, right)
+
+
+def test_an_expression_that_binds_may_stand_in_several_places():
+    n, v, w, x = Var("n"), Var("v"), Var("w"), Var("v")
+    once = Let(v, n, v + 1)
+    shared, apart = Add(once, once), Add(Let(w, n, w + 1), Let(x, n, x + 1))
+    for a, b in ((shared, apart), (apart, shared)):
+        assert structural_equal(a, b) and structural_hash(a) == structural_hash(b)
+    assert not structural_equal(shared, Add(once, Let(w, n, v + 1)))
+    # the variable of the inner one hides that of the outer one
+    nested, clear = Let(v, n, Let(v, v + 1, v)), Let(w, n, Let(x, w + 1, x))
+    assert structural_equal(nested, clear) and structural_hash(nested) == structural_hash(clear)
+    assert not structural_equal(nested, Let(w, n, Let(x, w + 1, w)))
