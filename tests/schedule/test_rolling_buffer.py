@@ -90,3 +90,32 @@ def test_it_is_refused():
     with pytest.raises(ScheduleError) as caught:
         sch.rolling_buffer("B", 0)
     assert caught.value.rule == "loops_are_sequential"
+
+
+@T.prim_func
+def also_read_behind(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4,))
+    D = T.alloc_buffer((3,))
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v] = A[v]
+    for i in range(3):
+        with T.block("D"):
+            v = T.axis.spatial(3, i)
+            D[v] = B[v] + B[v + 1]
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v] = B[v] + D[v % 3]
+
+
+def test_a_reader_outside_of_the_scope_would_find_a_window():
+    sch, before = start(also_read_behind)
+    inner, readers = sch.get_block("B"), sch.get_block("D")
+    sch.blockize([inner, readers])
+    sch.compute_at(inner, sch.get_loops(readers)[0])
+    with pytest.raises(ScheduleError) as err:
+        sch.rolling_buffer(inner, 0)
+    assert err.value.rule == "used_in_the_scope" and "outside of block" in err.value.reason
+    check(sch, before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, NamedTuple, Sequence
 
 from ...arith import Analyzer, detect_linear_equation
@@ -17,6 +18,7 @@ from ..buffers import (
 from ..cache_stage import only_writer, region_at
 from ..covering import lowest_common_ancestor, stage_pipeline
 from ..error import Refusal
+from ..footprint import footprint
 from ..guards import OPAQUE, complete_or_reduction, is_block
 from ..instruction import primitive
 from ..provenance import came_from
@@ -80,8 +82,9 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
                     C[vc] = C[vc] + B[(vc + r) % 6]
 
     Errors: the buffer is allocated by a block and written by this block alone, at its iterators;
-    the block is complete or a reduction in a stage pipeline; it shares a loop with all consumers;
-    these loops run one iteration after the other, and neighbouring ones overlap.
+    all that uses it stands in one scope; the block is complete or a reduction in a stage pipeline;
+    it shares a loop with all consumers; these loops run one iteration after the other, and
+    neighbouring ones overlap.
     """
     is_block(block)
     stmt: Block = block.stmt
@@ -91,6 +94,7 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
     one_name(site.stmt.body, buffer)
     scope = state.scope_root(block)
     only_writer(state, scope, buffer)
+    _is_used_in(scope.stmt, site.stmt, buffer)
     stray = next((s for s in state.scope(scope).sites if s.block is None
                   and buffer.data in s.reads | s.writes), None)
     if stray is not None:
@@ -124,6 +128,20 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
     changed = changed.replace(alloc_buffers=replace_allocation(site.stmt.alloc_buffers, buffer,
                                                                new))
     state.replace(site, changed, {**to.reuse, site.stmt: changed})
+
+
+def _is_used_in(scope: Block, site: Block, buffer: Buffer) -> None:
+    """Nothing but what the scope holds may use the buffer, which a block around it may allocate:
+    others would find a window of it."""
+    if scope is site:
+        return
+    inside = Counter(a.node for a in footprint(scope))
+    for access in footprint(site.body):
+        inside[access.node] -= 1
+        if access.memory is buffer.data and inside[access.node] < 0:
+            raise Refusal("used_in_the_scope", f"{buffer.name} is used outside of block "
+                          f"{scope.name_hint}, where a window of it would be left alone",
+                          nodes=[access.node])
 
 
 def _overlaps(state: ScheduleState, block: StmtSRef, region: BufferRegion, shared: StmtSRef,
