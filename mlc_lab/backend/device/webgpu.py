@@ -16,6 +16,18 @@ if TYPE_CHECKING:
 _PACK = {"i32": "i", "u32": "I", "f32": "f", "bool": "I", "f16": "e"}
 
 
+#: launches whose arguments are kept, for each kernel
+_KEPT = 8
+
+
+class _Compiled:
+    """A kernel, the layout of its arguments, its pipeline, and the arguments of launches."""
+
+    def __init__(self, source: KernelSource, layout: Any, pipeline: Any) -> None:
+        self.source, self.layout, self.pipeline = source, layout, pipeline
+        self.groups: dict[tuple[int, ...], Any] = {}
+
+
 class WebGPUDriver(RealDriver):
     """The adapter that the system prefers."""
 
@@ -67,14 +79,29 @@ class WebGPUDriver(RealDriver):
                          "entry_point": kernel.name})
         except self.errors as error:
             raise compile_error(kernel, self.name, error) from None
-        return kernel, layout, pipeline
+        return _Compiled(kernel, layout, pipeline)
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
-        source, layout, pipeline = kernel
-        written = [p for p, row in zip(pointers, source.pointers) if not row.read_only]
-        for p in written:
-            if pointers.count(p) > 1:
+        group = self._group(kernel, pointers, scalars)
+        encoder = self.device.create_command_encoder()
+        work = encoder.begin_compute_pass()
+        work.set_pipeline(kernel.pipeline)
+        work.set_bind_group(0, group)
+        work.dispatch_workgroups(*grid)
+        work.end()
+        self.device.queue.submit([encoder.finish()])
+
+
+    def _group(self, kernel: _Compiled, pointers: Sequence[int], scalars: Sequence[Any]) -> Any:
+        """The arguments as the device takes them. Those of the last launches are kept: a memory has
+        a number that no other memory gets."""
+        known = kernel.groups.get(tuple(pointers)) if not scalars else None
+        if known is not None:
+            return known
+        source = kernel.source
+        for p, row in zip(pointers, source.pointers):
+            if not row.read_only and pointers.count(p) > 1:
                 raise ValueError(f"{source.name}: an array that is written is passed twice, which "
                                  "WebGPU does not allow; pass a copy")
         buffers = [self.memories[p] for p in pointers]
@@ -84,16 +111,14 @@ class WebGPUDriver(RealDriver):
                                         for v, word in zip(scalars, words)))
             buffers.append(self.device.create_buffer_with_data(
                 data=data + bytes(-len(data) % 16), usage=self.wgpu.BufferUsage.UNIFORM))
-        group = self.device.create_bind_group(layout=layout, entries=[
+        group = self.device.create_bind_group(layout=kernel.layout, entries=[
             {"binding": at, "resource": {"buffer": b, "offset": 0, "size": b.size}}
             for at, b in enumerate(buffers)])
-        encoder = self.device.create_command_encoder()
-        work = encoder.begin_compute_pass()
-        work.set_pipeline(pipeline)
-        work.set_bind_group(0, group)
-        work.dispatch_workgroups(*grid)
-        work.end()
-        self.device.queue.submit([encoder.finish()])
+        if not source.scalars:
+            while len(kernel.groups) >= _KEPT:
+                del kernel.groups[next(iter(kernel.groups))]
+            kernel.groups[tuple(pointers)] = group
+        return group
 
 
 def open_device() -> WebGPUDriver | None:
