@@ -74,8 +74,8 @@ class Access:
                 return exact
         out = []
         for low, size in self.region:
-            if any(type(e) in (BufferLoad, Call) for e in pre_order(low)):
-                out.append(IntSet.everything())  # depends on data
+            if depends_on_data(low):
+                out.append(IntSet.everything())
             else:
                 out.append(eval_set(Range.from_min_extent(low, size), domains, analyzer))
         return out
@@ -88,6 +88,11 @@ def conjuncts(e: PrimExpr) -> list[PrimExpr]:
     if type(e) is Call and getattr(e.op, "name", "") == "tir.likely":
         return conjuncts(e.args[0])
     return [] if type(e) is IntImm and e.value == 1 else [e]
+
+
+def depends_on_data(e: PrimExpr) -> bool:
+    """Whether an expression reads memory, or calls what may."""
+    return any(type(item) in (BufferLoad, Call) for item in pre_order(e))
 
 
 def is_about(e: PrimExpr, domains: Any) -> bool:
@@ -251,5 +256,5 @@ def bind_loops(analyzer: Analyzer, path: Iterable[Stmt]) -> None:
             analyzer.bind(item.loop_var, Range.from_min_extent(item.min, item.extent), True)
 
 
-__all__ = ["Access", "Accesses", "bind_loops", "conjuncts", "hull", "is_about",
+__all__ = ["Access", "Accesses", "bind_loops", "conjuncts", "depends_on_data", "hull", "is_about",
            "points"]

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from ..ir.structural import structural_equal
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import LE, LT, PrimExpr, Range, Var
 from ..tir.functor import pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, BlockRealize, For, ForKind, Stmt
-from .access import Access, bind_loops, conjuncts, is_about
+from .access import Access, bind_loops, conjuncts, depends_on_data, is_about
 from .analyzer import Analyzer
-from .linear_form import Reader
+from .linear_form import Reader, follows
 from .omega import plus
 from .region import estimate_region_strict_bound
 
@@ -91,7 +92,7 @@ def _overlap(a: Access, b: Access, at: int) -> bool:
 def written_first(accesses: Sequence[Access], depth: int, analyzer: Analyzer) -> bool:
     """Whether inside of `path[depth - 1]` every read of a buffer follows a write that covers it;
     `accesses` are all of the buffer."""
-    known: dict[tuple[int, int], list | None] = {}
+    known: dict[tuple[int, int], Any] = {}
     for access in accesses:
         if not access.write and not any(
                 _fills(write, access, depth, analyzer, known) for write in accesses
@@ -112,15 +113,29 @@ def _fills(write: Access, read: Access, depth: int, analyzer: Analyzer, known: d
     key = (write.order, depth)
     if key not in known:
         known[key] = _written(write, depth, analyzer)
-    box = known[key]
-    return box is not None and all(
-        _covers(w, r, dim, analyzer)
-        for w, r, dim in zip(box, read.bounds(depth, analyzer), read.buffer.shape))
+    found = known[key]
+    if found is None:
+        return False
+    box, conditions = found
+    return all(_covers(w, r, dim, analyzer) for w, r, dim in zip(
+        box, read.bounds(depth, analyzer), read.buffer.shape)) and (
+            not conditions or _happens_under(read, conditions))
 
 
-def _written(write: Access, depth: int, analyzer: Analyzer) -> list | None:
-    """The box that a write surely fills in each iteration of `path[depth - 1]`, as far as it lies
-    inside of the buffer; None if it may leave gaps.
+def _happens_under(read: Access, conditions: Sequence[PrimExpr]) -> bool:
+    """Whether conditions hold wherever a read happens."""
+    loops = [(item.loop_var, item.min, item.extent) for item in read.path if type(item) is For]
+    given = [c for _, predicate in read.predicates for c in conjuncts(predicate)]
+    return not read.lets and all(
+        not depends_on_data(c) and (any(structural_equal(c, g) for g in given)
+                               or follows(c, loops, given)) for c in conditions)
+
+
+def _written(write: Access, depth: int, analyzer: Analyzer
+             ) -> tuple[list[IntSet], list[PrimExpr]] | None:
+    """The box that a write surely fills in an iteration of `path[depth - 1]`, as far as it lies
+    inside of the buffer, and the conditions on the loops around under which it does so; None if it
+    may leave gaps.
 
     The init of a reduction counts if all loops of the reduction are inside of it.
     """
@@ -133,10 +148,14 @@ def _written(write: Access, depth: int, analyzer: Analyzer) -> list | None:
              for c in conjuncts(predicate)]
     cuts = [c for c in parts if not _only_bounds(c, write, depth, analyzer)]
     domains = write.domains(depth)
-    if any(not is_about(c, domains) for c in cuts):
+    around = [c for c in cuts if not uses_var(c, domains)]
+    inside = [c for c in cuts if uses_var(c, domains)]
+    if any(not is_about(c, domains) for c in inside):
         return None
     region = [Range.from_min_extent(low, size) for low, size in write.region]
-    return estimate_region_strict_bound(region, domains, op.all(*cuts) if cuts else TRUE, analyzer)
+    box = estimate_region_strict_bound(
+        region, domains, op.all(*inside) if inside else TRUE, analyzer)
+    return None if box is None else (box, around)
 
 
 def _only_bounds(e: PrimExpr, write: Access, depth: int, analyzer: Analyzer) -> bool:

@@ -229,3 +229,39 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
                 B[v, j] = F[{index}]
 """)
     assert compacted(func) == {"M": ([4, 8], ())}
+
+
+def under(write, read):
+    """Tiles of four of ten elements, of which a condition leaves some out in writing and in
+    reading."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((10,), "int32"), C: T.Buffer((10,), "int32"), M: T.Buffer((3,), "int32")):
+    B = T.alloc_buffer((12,), "int32")
+    for i in range(3):
+        for j in range(4):
+            with T.block("B"):
+                v = T.axis.spatial(12, i * 4 + j)
+                T.where({write})
+                B[v] = A[T.min(v, 9)] * 2
+        for j in range(4):
+            with T.block("C"):
+                v = T.axis.spatial(10, i * 4 + j)
+                T.where({read})
+                C[v] = B[v]
+""")
+
+
+@pytest.mark.parametrize("write, read", [
+    ("i < 2", "i < 2 and i * 4 + j < 10"), ("i < 2", "i // 2 * 8 + i * 4 + j < 7"),
+    ("i >= 1", "i * 4 + j < 10 and 5 <= i * 4 + j"), ("i != 1", "i * 4 + j < 10 and i != 1")])
+def test_what_is_read_is_written_under_the_same_condition(write, read):
+    assert compacted(Schedule(under(write, read)).mod) == {"B": ([4], ("i",))}
+
+
+@pytest.mark.parametrize("write, read", [
+    ("i < 2", "i * 4 + j < 10"), ("i < 1", "i // 2 * 8 + i * 4 + j < 7"),
+    ("M[i] < 1", "M[i] < 1 and i * 4 + j < 10")])
+def test_what_is_read_may_not_have_been_written(write, read):
+    found = allocations(lower(Schedule(under(write, read)).mod, until="CompactBufferAllocation"))
+    assert found["B"][1] == ()
