@@ -68,11 +68,10 @@ class Notebook {
     panel.sessionContext.statusChanged.connect(
       (/** @type {any} */ _, /** @type {string} */ status) => ENDED.has(status) && this.leave(),
     );
-    panel.sessionContext.kernelChanged.connect(
-      (/** @type {any} */ _, /** @type {any} */ change) => {
+    for (const changed of ["kernelChanged", "sessionChanged"])
+      panel.sessionContext[changed].connect((/** @type {any} */ _, /** @type {any} */ change) => {
         if (change.oldValue) this.leave();
-      },
-    );
+      });
     panel.context.saveState.connect((/** @type {any} */ _, /** @type {string} */ state) => {
       if (state === "started") this.keep();
     });
