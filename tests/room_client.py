@@ -23,10 +23,10 @@ def recording():
 
 
 @asynccontextmanager
-async def served(path, recordings=None, port=0):
+async def served(path, recordings=None, port=0, factors=False):
     """A class on this machine."""
     recordings = recordings or [recording()]
-    room = Room(recordings, path)
+    room = Room(recordings, path, factors)
     server = ClassServer(room, room_pages.pages(), room_pages.packed(recordings), lambda text: None)
     server.start("127.0.0.1", port, lambda port: f"http://127.0.0.1:{port}/")
     try:

@@ -162,3 +162,28 @@ def test_the_changelog_is_in_its_form():
     assert all(re.fullmatch(r"\[\d+\.\d+\.\d+\] - \d{4}-\d\d-\d\d", head) for head in heads[1:])
     assert set(re.findall(r"^### (.*)$", text, re.M)) <= {
         "Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+
+
+@pytest.mark.parametrize("there, status, ran", [
+    (True, 0, [["-m", "mlc_lab.cli", "lab", "--port=9"]]),
+    (False, 0, [["-m", "pip", "install", "torch"], ["-m", "mlc_lab.cli", "lab", "--port=9"]]),
+    (False, 1, [["-m", "pip", "install", "torch"]]),
+], ids=["it is there", "it is not", "pip cannot install it"])
+def test_lab_with_torch_installs_it_where_it_is_missing(monkeypatch, there, status, ran):
+    """What would be run, without the network: PyTorch is asked for, then JupyterLab opens."""
+    import dev
+
+    asked = []
+
+    def run(*words, **_):
+        if words[0] == "-c":  # whether the environment has it
+            assert "find_spec('torch')" in words[1]
+            return int(not there)
+        asked.append(list(words))
+        return status if "pip" in words else 0
+
+    monkeypatch.setattr(dev, "run", run)
+    monkeypatch.setattr(dev, "make_environment", lambda: None)
+    monkeypatch.setattr(dev, "install", lambda: None)
+    monkeypatch.setattr(sys, "argv", ["dev.py", "lab", "--torch", "--port=9"])
+    assert dev.main() == status and asked == ran

@@ -2,9 +2,9 @@
 //
 //     node widgets/build.mjs [FOLDER]    write into another folder, to compare
 //
-// Every file of js/ that has a default export is a view, and `page.js` is what stands beside a view
-// on a page without a kernel; `site.js` draws views on the pages of the site. `labextension.js`
-// becomes what JupyterLab loads, in labextension/. A bundle is one script that makes a variable of
+// Every file of js/ that has a default export is a view; `page.js` is what stands beside a view on a
+// page without a kernel, `kernel.js` in a notebook; `site.js` draws views on the pages of the site.
+// `labextension.js` // becomes what JupyterLab loads, in labextension/. A bundle is one script that makes a variable of
 // one name, so that the same file serves a notebook, which wants a module, and a page, which has the
 // text inside (see bundle.py). Its first line has a digest of the files it was made from, by which a
 // test tells without node whether the bundle is current.
@@ -18,6 +18,13 @@ import { build, version } from "esbuild";
 const HERE = path.dirname(fileURLToPath(import.meta.url));
 const SOURCES = path.join(HERE, "js");
 const EXTENSION = "labextension.js";
+/** The variables of the scripts that are no views. @type {Record<string, string | undefined>} */
+const NAMES = {
+  "page.js": "mlcPage",
+  "kernel.js": "mlcKernel",
+  "site.js": undefined,
+  [EXTENSION]: undefined,
+};
 /** @param {string} name */
 const read = (name) => readFileSync(path.join(SOURCES, name), "utf8").replaceAll("\r\n", "\n");
 
@@ -38,11 +45,7 @@ async function bundled(entry) {
     entryPoints: [entry],
     bundle: true,
     format: "iife",
-    globalName: [EXTENSION, "site.js"].includes(entry)
-      ? undefined
-      : entry === "page.js"
-        ? "mlcPage"
-        : "mlcView",
+    globalName: entry in NAMES ? NAMES[entry] : "mlcView",
     target: "es2022",
     charset: "utf8",
     minify: true,
@@ -58,8 +61,7 @@ async function bundled(entry) {
 const target = process.argv[2] ?? path.join(HERE, "bundles");
 const entries = readdirSync(SOURCES).filter(
   (name) =>
-    name === "page.js" ||
-    name === "site.js" ||
+    (name in NAMES && name !== EXTENSION) ||
     (name.endsWith(".js") && /^export default /m.test(read(name))),
 );
 rmSync(target, { recursive: true, force: true });

@@ -2,14 +2,18 @@
 
 The files in `js/` are ECMAScript modules. `npm run build` joins those of each view into one script
 in `bundles/` (see `build.mjs`), which is committed: using the views needs no node. The script makes
-a variable `mlcView` with the exports of the view's file; a notebook widget gets it as a module, a
-page has it inside (a notebook stores the text once for every view).
+a variable `mlcView` with the exports of the view's file; a notebook widget gets it as a module,
+together with `kernel.js`, a page has it inside (a notebook stores the text once for every view).
 """
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 HERE = Path(__file__).resolve().parent
 
@@ -20,10 +24,14 @@ def script(entry: str) -> str:
     return (HERE / "bundles" / entry).read_text(encoding="utf-8")
 
 
-@lru_cache(maxsize=None)
-def module(entry: str) -> str:
-    """The bundle of a view as a module with a default export, as anywidget wants it."""
-    return script(entry) + "export default mlcView.default;\n"
+def module(entry: str, alone: Mapping[str, Any] = MappingProxyType({})) -> str:
+    """The bundle of a view as a module with a default export, as anywidget wants it.
+
+    `alone` are the values of traits that the view has once its kernel has gone.
+    """
+    values = json.dumps(dict(alone))
+    return (script(entry) + script("kernel.js")
+            + f"export default mlcKernel.followed(mlcView.default, {values});\n")  # fmt: skip
 
 
 @lru_cache(maxsize=None)

@@ -39,7 +39,8 @@ class View(AnyWidget):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         if "_entry" in vars(cls):
-            cls._esm, cls._css = bundle.module(cls._entry), bundle.style(*cls._styles)
+            cls._esm = bundle.module(cls._entry, cls._alone)
+            cls._css = bundle.style(*cls._styles)
         super().__init_subclass__(**kwargs)
 
     def _static(self) -> tuple[str, str]:

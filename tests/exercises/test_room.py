@@ -55,7 +55,7 @@ def test_what_is_so_is_what_the_stepper_says():
     # the table of tests/widgets/test_guess_page.py, for the same recording
     truth = [("legal", "same"), ("legal", "faster"), ("legal", "faster"), ("refused", None),
              ("legal", "faster"), ("legal", "faster")]
-    found = [truth_of(recording(), at) for at in range(1, 7)]
+    found = [truth_of(recording(), asked) for asked in questions_of([recording()])]
     assert [(one["legal"], one["speed"]) for one in found] == truth
     assert [one["factor"] for one in found] == ["0", "2", "0", None, "1", "2"]
     assert "6.56× faster" in found[1]["says"]
@@ -70,6 +70,68 @@ def test_a_question_tells_nothing_of_its_answer():
     for program in plain.programs:
         program.cost = None
     assert [ask["name"] for ask in questions_of([plain])[0]["asks"]] == ["legal"]
+
+
+def test_which_factor_a_split_gets_is_asked_before_what_it_does():
+    one = recording()
+    asked = questions_of([one], factors=True)
+    assert [q["step"] for q in asked] == [1, 1, 2, 3, 4, 5, 6]
+    assert "factors=[None, ?]" in asked[0]["call"] and "factors=[None, 8]" in asked[1]["call"]
+    assert len({q["key"] for q in asked}) == 7 and asked[1:] == questions_of([one])
+    (ask,) = asked[0]["asks"]
+    offered = [int(value) for value, _ in ask["choices"]]
+    assert len(offered) == 4 and offered == sorted(offered) and 8 in offered
+    assert truth_of(one, asked[0]) == {"split": "8", "says": ["its factor is 8"]}
+
+
+@pytest.mark.parametrize("python, offered", [
+    ("sch.split(loop=j, factors=[None, 6])", {2, 3, 4, 6, 8, 12, 16, 24, 48}),
+    ("sch.split(loop=j, factors=[v1, 4, v2])", {2, 4, 8, 16, 32}),
+    ("sch.split(loop=j, factors=[None, 64])", {8, 16, 32, 64, 128}),
+    ("sch.split(loop=nobody, factors=[None, 16])", {2, 4, 8, 16, 32, 64, 128}),
+    ("sch.split(loop=j, factors=[v1, v2])", None),
+    ("sch.split(loop=j, factors=[None, 1])", None),
+    ("sch.split(loop=j, factors=[None, None, 0])", None),
+    ("sch.split(loop=j)", None),
+    ("", None),
+])
+def test_numbers_that_are_offered_could_all_be_right(python, offered):
+    one = recording()
+    one.steps[1].python = python
+    asked = [q for q in questions_of([one], factors=True) if q["key"].endswith("factor")]
+    if offered is None:
+        assert not asked
+        return
+    found = {int(value) for value, _ in asked[0]["asks"][0]["choices"]}
+    right = int(truth_of(one, asked[0])["split"])
+    assert right in found <= offered and f"{right}" in python
+
+
+def test_a_refused_split_has_no_factor_to_guess():
+    one = recording()
+    one.steps[1].error = {"message": "no"}
+    assert len(questions_of([one], factors=True)) == 6
+
+
+def test_a_class_guesses_a_factor(tmp_path):
+    room = Room([recording()], tmp_path / "class.jsonl", factors=True)
+    one, key = seat(room), FIRST + ", factor"
+    none = {"id": "0", "question": key, "answers": {}}
+    assert "say first: Which factor" in str(refused(400, room.vote(one, none)))
+    refused(400, room.vote(one, voted(key, legal="legal")))
+    asyncio.run(room.vote(one, voted(key, split="8")))
+    assert room.for_students([one])[one]["truth"] is None
+    asyncio.run(room.act("reveal", key))
+    state = room.for_students([one])[one]
+    assert state["counts"] == {"split": {"8": 1}} and state["score"] == [1, 1]
+    assert state["truth"]["split"] == "8" and room.for_teacher()["told"] == []
+    asyncio.run(room.act("next", key))
+    asyncio.run(room.vote(one, voted(legal="legal")))
+    asyncio.run(room.act("reveal", FIRST))
+    assert room.for_students([one])[one]["score"] == [2, 2] and room.for_teacher()["told"] == [1]
+    room.close()
+    with pytest.raises(DataError, match="a class with other steps"):
+        Room([recording()], tmp_path / "class.jsonl")
 
 
 def test_steppers_of_a_saved_notebook_are_found(tmp_path):

@@ -4,6 +4,8 @@ import pytest
 from browser import open_page
 
 from meta_schedule.boards import database
+from mlc_lab_widgets import export
+from mlc_lab_widgets.board import STYLES, TuningBoard
 
 pytestmark = pytest.mark.browser
 
@@ -137,3 +139,20 @@ def test_without_a_kernel_nothing_is_offered_that_needs_one(page):
     page.locator(".mark").first.click()
     assert page.get_by_role("button", name="Measure these decisions").count() == 0
     assert page.get_by_role("button", name="Stop, keep what was found").count() == 0
+
+
+def test_a_search_moves_before_its_first_result(chromium, tmp_path):
+    """The seconds go on and the words say what is done, with no trial to show."""
+    board = database().board().to_dict()
+    board["trials"] = []
+    board["sessions"] = [{**one, "trials_wanted": 64} for one in board["sessions"][:1]]
+    values = {**TuningBoard._alone, "board": board, "selected": "", "running": True}
+    (tmp_path / "early.html").write_text(
+        export.write([(values, "")], "early", "board.js", STYLES), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "early.html").as_uri())
+        bar = page.locator(".mlc-board .bar").first
+        assert "0 of 64 trials, the first trials are built and measured" in bar.inner_text()
+        seen = [bar.get_by_text(f"for {seconds} s").wait_for() for seconds in (2, 3)]
+        assert len(seen) == 2
+        assert page.get_by_text("no trial succeeded").count() == 0

@@ -61,6 +61,24 @@ def test_points_of_the_roofline_are_reached_by_keyboard(page):
         assert f"{level} delivers" in page.locator(".roofline").inner_text()
 
 
+def test_counts_stand_where_there_is_no_time(chromium, tmp_path):
+    one = record(tiled(32), "product")
+    one.count("1K:2:32, 8K:4:32", progress=False)
+    one.recording.html(tmp_path / "untimed.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "untimed.html").as_uri())
+        page.get_by_role("button", name="Last step").click()
+        said = page.locator(".facts").inner_text()
+        assert "not measured" in said and "L1 misses" in said and "From memory" in said
+        page.get_by_text("Cache misses and roofline").click()
+        rows = page.locator("table.counts tbody tr")
+        assert rows.count() == len(one.recording.steps)
+        misses = [row.locator("td").all_inner_texts()[4] for row in rows.all()]
+        assert all(misses) and len(set(misses)) > 1
+        assert rows.first.locator("td").all_inner_texts()[:2] == ["", ""]  # time, GFLOP/s
+        assert "no step with both" in page.locator(".roofline").inner_text()
+
+
 def test_a_page_cannot_count_what_was_not_counted(chromium, tmp_path):
     record(tiled(16)).recording.html(tmp_path / "none.html")
     with open_page(chromium) as page:

@@ -19,8 +19,8 @@ FIRST = "recording 0, step 1"
 class Served:
     """A class that is served from a thread; it can be stopped and started again."""
 
-    def __init__(self, path):
-        self.path, self.port = path, 0
+    def __init__(self, path, factors=False):
+        self.path, self.port, self.factors = path, 0, factors
         self.start()
 
     def start(self):
@@ -28,7 +28,7 @@ class Served:
 
         async def run():
             self.loop, self.ends = asyncio.get_running_loop(), asyncio.Event()
-            async with served(self.path, port=self.port) as self.server:
+            async with served(self.path, port=self.port, factors=self.factors) as self.server:
                 self.port = self.server.port
                 ready.set()
                 await self.ends.wait()
@@ -44,19 +44,19 @@ class Served:
 
 
 @contextmanager
-def a_class(tmp_path):
-    made = Served(tmp_path / "class.jsonl")
+def a_class(tmp_path, factors=False):
+    made = Served(tmp_path / "class.jsonl", factors)
     try:
         yield made
     finally:
         made.stop()
 
 
-def joined(page, one):
+def joined(page, one, heading="What would this step do?"):
     page.goto(one.server.address)
     page.get_by_label("The PIN").fill(one.server.room.pin)
     page.keyboard.press("Enter")
-    page.get_by_role("heading", name="What would this step do?").wait_for()
+    page.get_by_role("heading", name=heading).wait_for()
 
 
 def answer(page, *choices):
@@ -101,6 +101,30 @@ def test_a_phone_answers_and_the_teacher_reveals(chromium, tmp_path, scheme):
         phone.get_by_text("Question 2 of 6").wait_for()
         phone.reload()
         phone.get_by_role("radio", name="✓ legal").wait_for()  # the seat is kept
+
+
+def test_a_class_guesses_the_factor_of_a_split(chromium, tmp_path):
+    """The number is nowhere on the pages before it is revealed; the step is asked about then."""
+    with a_class(tmp_path, factors=True) as one, open_page(chromium) as teacher, \
+            open_page(chromium, width=360, height=740) as phone:
+        teacher.goto(one.teacher)
+        joined(phone, one, "Which factor does this split get?")
+        for page in (teacher, phone):
+            page.get_by_text("factors=[None, ?]").first.wait_for()
+            assert "[None, 8]" not in page.evaluate("document.documentElement.outerHTML")
+        phone.get_by_role("button", name="Send").click()
+        phone.get_by_role("alert").filter(has_text="Which factor does it get?").wait_for()
+        phone.get_by_role("radio", name="8", exact=True).check()
+        phone.get_by_role("button", name="Send").click()
+        phone.get_by_text("Your answer is in.").wait_for()
+        teacher.get_by_text("1 of 1 have answered").wait_for()
+        teacher.get_by_role("button", name="Reveal").click()
+        phone.get_by_text("You had 1 of 1 right.").wait_for()
+        teacher.get_by_role("heading", name="Step 1: its factor is 8").wait_for()
+        assert "j_0, j_1 = sch.split" not in teacher.locator(".stepper").inner_text()
+        teacher.get_by_role("button", name="Next question").click()
+        phone.get_by_role("heading", name="What would this step do?").wait_for()
+        phone.get_by_text("factors=[None, 8]").wait_for()
 
 
 def test_an_answer_given_without_a_connection_is_sent_when_there_is_one(chromium, tmp_path):

@@ -27,6 +27,12 @@ const MIX_ORDER = [
 ];
 const WIDTH_ORDER = ["scalar", "64-bit", "128-bit", "256-bit", "512-bit"];
 
+/**
+ * The code of the programs of a recording that came so far: a view that is drawn anew has it, too.
+ * @type {WeakMap<Data.Recording, Map<number, Data.CodeEntry>>}
+ */
+const CAME = new WeakMap();
+
 /** The code of programs: what the recording has, and what the kernel has answered. */
 export class CodeSource {
   /** @type {Map<number, Data.CodeEntry>} */
@@ -46,7 +52,8 @@ export class CodeSource {
    */
   constructor(model, recording) {
     this.model = model;
-    this.known = new Map();
+    this.known = CAME.get(recording) ?? new Map();
+    CAME.set(recording, this.known);
     this.waiting = new Map();
     /** @param {any} message */
     this.onMessage = (message) => {

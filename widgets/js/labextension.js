@@ -4,6 +4,7 @@
 // Jupyter loads this script when it starts, and takes what it leaves in `_JUPYTERLAB`: `init` gets
 // the modules that Jupyter shares, `get` gives the plugin.
 
+import { FOLLOWED, GONE } from "./kernel.js";
 import { KEPT, address, style, valuesOf } from "./kept.js";
 import { PageModel } from "./page.js";
 
@@ -14,6 +15,9 @@ const SMALL = 1000;
 /** Milliseconds that a kernel has to say whether it has a view, before the recording is drawn. */
 const SOON = 500;
 const LATE = 10_000;
+
+/** What a session says of a kernel that knows no view any more. */
+const ENDED = new Set(["restarting", "autorestarting", "terminating", "dead"]);
 
 const BASE = document.currentScript instanceof HTMLScriptElement ? document.currentScript.src : "";
 
@@ -61,6 +65,13 @@ class Notebook {
     panel.sessionContext.iopubMessage.connect((/** @type {any} */ _, /** @type {any} */ message) =>
       this.hear(message),
     );
+    panel.sessionContext.statusChanged.connect(
+      (/** @type {any} */ _, /** @type {string} */ status) => ENDED.has(status) && this.leave(),
+    );
+    for (const changed of ["kernelChanged", "sessionChanged"])
+      panel.sessionContext[changed].connect((/** @type {any} */ _, /** @type {any} */ change) => {
+        if (change.oldValue) this.leave();
+      });
     panel.context.saveState.connect((/** @type {any} */ _, /** @type {string} */ state) => {
       if (state === "started") this.keep();
     });
@@ -98,6 +109,12 @@ class Notebook {
     this.asked = asked; // once for all views that are opened together
     const { content } = await asked.finally(() => (this.asked = undefined));
     return this.saved(id) || (content.status === "ok" && Object.hasOwn(content.comms, id));
+  }
+
+  /** The kernel has gone: its views are told, since not every way to go is told to widgets. */
+  leave() {
+    for (const place of this.panel.node.querySelectorAll(`.${FOLLOWED}`))
+      place.dispatchEvent(new Event(GONE));
   }
 
   /**

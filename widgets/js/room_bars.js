@@ -45,3 +45,17 @@ export function drawBars(question, counts, truth, mine = null) {
  */
 export const inWords = (truth) =>
   truth.says.map((/** @type {string} */ text) => text.split("\n")[0]).join("; ");
+
+/**
+ * What a question is, as a heading: `told` once it was revealed, where the step was shown with it.
+ * @param {Data.RoomQuestion} question
+ * @param {string} told
+ */
+export const titleOf = (question, told) =>
+  isFactor(question) ? "Which factor does this split get?" : told || "What would this step do?";
+
+/**
+ * Whether a question is about a number in the step, which is shown with the question after it.
+ * @param {Data.RoomQuestion} question
+ */
+export const isFactor = (question) => question.asks[0].name === "split";

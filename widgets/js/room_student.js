@@ -4,7 +4,7 @@
 // is sent again with the same id until then: a lost connection loses nothing.
 
 import { h, later } from "./dom.js";
-import { drawBars, inWords } from "./room_bars.js";
+import { drawBars, inWords, titleOf } from "./room_bars.js";
 import { listen, pause, post } from "./room_link.js";
 import { followTheme } from "./theme.js";
 
@@ -164,7 +164,7 @@ class Student {
     this.drawn = now;
     const head = [
       h("p", { class: "dim" }, `Question ${state.number} of ${state.of}, ${question.title}`),
-      h("h1", {}, revealed ? "What it did" : "What would this step do?"),
+      h("h1", {}, titleOf(question, revealed ? "What it did" : "")),
       h("pre", { class: "call", tabindex: "0" }, question.call),
       question.meaning ? h("p", {}, question.meaning) : null,
       h(
@@ -239,8 +239,9 @@ class Student {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const answers = chosen();
-      if (!answers.legal) {
-        note.textContent = "Say first whether it is legal.";
+      const [first] = question.asks;
+      if (!answers[first.name]) {
+        note.textContent = first.name === "legal" ? "Say first whether it is legal." : first.text;
         form.querySelector("input")?.focus();
         return;
       }

@@ -2,7 +2,7 @@
 
 import { h, later } from "./dom.js";
 import { PageModel } from "./page.js";
-import { drawBars, inWords } from "./room_bars.js";
+import { drawBars, inWords, isFactor, titleOf } from "./room_bars.js";
 import { listen, post } from "./room_link.js";
 import { render as renderStepper } from "./stepper.js";
 import { followTheme } from "./theme.js";
@@ -140,7 +140,7 @@ class Teacher {
     const focused = document.activeElement?.getAttribute("data-act");
     this.panel.replaceChildren(
       h("p", { class: "dim" }, `Question ${state.number} of ${state.of}, ${question.title}`),
-      h("h1", {}, truth ? `Step ${question.step}: ${inWords(truth)}` : "What would this step do?"),
+      h("h1", {}, truth ? `Step ${question.step}: ${inWords(truth)}` : titleOf(question, "")),
       h("pre", { class: "call", tabindex: "0" }, question.call),
       ...(question.meaning ? [h("p", {}, question.meaning)] : []),
       this.bars,
@@ -167,7 +167,7 @@ class Teacher {
     const { state } = this;
     if (!state) return;
     const { question, revealed } = state;
-    const last = revealed ? question.step : question.step - 1;
+    const last = revealed && !isFactor(question) ? question.step : question.step - 1;
     const now = `${question.recording} ${last}`;
     if (now === this.stepped) return;
     this.stepped = now;

@@ -34,7 +34,7 @@ def serve(args: argparse.Namespace) -> int:
     recordings = recordings_in(args.notebook)
     path = Path(args.output or f"{Path(args.notebook).stem}.class.jsonl")
     before = path.exists()
-    room = Room(recordings, path)
+    room = Room(recordings, path, args.factors)
     pages = above("pages of a class in a room")
     server = ClassServer(room, pages.pages(), pages.packed(recordings),
                          lambda text: print(text, file=sys.stderr, flush=True))
@@ -70,7 +70,7 @@ def _said(server: object, room: Room, host: str, path: Path, before: bool) -> st
     address, port = server.address, server.port  # type: ignore[attr-defined]
     own = "localhost" if host in EVERYWHERE else _bracketed(host)
     lines = [
-        f"{len(room.questions)} steps to guess; the hour is kept in {path}"
+        f"{len(room.questions)} questions; the hour is kept in {path}"
         + (" (an earlier one goes on)" if before else ""),
         "",
         f"  you        http://{own}:{port}/teacher#{room.teacher}",

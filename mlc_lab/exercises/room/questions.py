@@ -8,6 +8,9 @@
 `legal`: whether the step is legal or refused. `speed`: whether the program becomes faster, slower
 or stays about the same; `factor`: by how much. The last two are asked only where the recording has
 times, and of a step without one they are null: nobody's answer is right or wrong.
+
+Where factors are asked for, a legal split with a number in its factors has a question of its own
+before that, whose call has a "?" in the place of the number: `split`, which number stands there.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ from __future__ import annotations
 import base64
 import re
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +35,20 @@ _VIEW = "application/vnd.mlc-lab.view+json"
 
 LEGAL = [["legal", "✓ legal"], ["refused", "✕ refused"]]
 SPEED = [["faster", "▲ faster"], ["same", "≈ about the same"], ["slower", "▼ slower"]]
+#: numbers that are offered where the factor of a split is asked
+OFFERED = 4
+#: the factors of a split, in its call
+_SPLIT = re.compile(r"(?<=factors=\[)[^\]]*(?=\])")
 FACTOR = [["0", f"less than {FACTORS[0][1]}×"],
           *[[str(n + 1), f"{low[1]}× to {high[1]}×"]
             for n, (low, high) in enumerate(zip(FACTORS, FACTORS[1:]))],
           [str(len(FACTORS)), f"more than {FACTORS[-1][1]}×"]]
 
 
-def questions_of(recordings: list[Recording]) -> list[dict[str, Any]]:
-    """One question for each step. Raises DataError where there is no step."""
+def questions_of(recordings: list[Recording], factors: bool = False) -> list[dict[str, Any]]:
+    """One question for each step, and with `factors` one before each split that has a number.
+
+    Raises DataError where there is no step."""
     out = []
     for number, recording in enumerate(recordings):
         timed = any(p.cost and p.cost.get("time") for p in recording.programs)
@@ -49,21 +59,78 @@ def questions_of(recordings: list[Recording]) -> list[dict[str, Any]]:
                 asks += [{"name": "speed", "text": "The program becomes", "choices": SPEED},
                          {"name": "factor", "text": "By which factor?", "choices": FACTOR}]
             call = re.sub(r"^[\w, ]+ = (?=\w+\.)", "", step.python)  # a refused one has no results
-            out.append({
+            asked = {
                 "key": f"recording {number}, step {at}", "recording": number, "step": at,
                 "last": len(recording.steps) - 1, "title": recording.title,
                 "call": "\n".join([*step.lead, call]),
                 "meaning": recording.docs.get(step.op, {}).get("meaning", ""),
                 "program": recording.text(step.before), "asks": asks,
-            })
+            }
+            if factors:
+                out += _factor(recording, at, asked)
+            out.append(asked)
     if not out:
         raise DataError("its recordings have no step to ask about")
     return out
 
 
-def truth_of(recording: Recording, at: int) -> dict[str, Any]:
-    """What a step does."""
+def _factor(recording: Recording, at: int, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The question for the factor of a split, where there are numbers to choose from."""
+    found = _number(recording, at)
+    if found is None:
+        return
+    call, ((start, end), right) = asked["call"], found
+    begin = call.rindex("factors=[") + len("factors=[")
+    start, end = start + begin, end + begin
+    near = _near(right, _extent(recording, at), at)
+    if len(near) > 2:
+        yield {**asked, "key": f"{asked['key']}, factor", "call": f"{call[:start]}?{call[end:]}",
+               "asks": [{"name": "split", "text": "Which factor does it get?",
+                         "choices": [[str(n), str(n)] for n in near]}]}
+
+
+def _number(recording: Recording, at: int) -> tuple[tuple[int, int], int] | None:
+    """Of a legal split: where its last number stands within its factors, and which it is."""
     step = recording.steps[at]
+    found = _SPLIT.search(step.python) if step.op == "split" and not step.error else None
+    numbers = list(re.finditer(r"\b\d{1,9}\b", found[0])) if found else []
+    return (numbers[-1].span(), int(numbers[-1][0])) if numbers else None
+
+
+def _extent(recording: Recording, at: int) -> int:
+    """The extent of the loop that a step splits; 0 where that is not known."""
+    step = recording.steps[at]
+    name = re.search(r"\bloop=(\w+)", step.python)
+    found = {str(part[2]) for line in recording.programs[step.before].lines
+             for part in recording.parts_of(line)
+             if part[0] == "loop" and name and part[1] == name[1]}
+    only = found.pop() if len(found) == 1 else ""
+    return int(only) if re.fullmatch(r"\d{1,5}", only) else 0
+
+
+def _near(right: int, extent: int, at: int) -> list[int]:
+    """Numbers that could stand in the place of a factor, in order, with the right one anywhere
+    among them: divisors of the extent, or else halves and doubles."""
+    if right and extent and extent % right == 0:
+        known = [n for n in range(2, extent + 1) if extent % n == 0]
+    else:
+        known = sorted({right << n for n in range(OFFERED)} | {right >> n for n in range(OFFERED)})
+    known = [n for n in known if n > 1]
+    if right not in known:
+        return []
+    place = known.index(right)
+    first = max(0, min(place - (right + at) % OFFERED, len(known) - OFFERED))
+    return known[first:first + OFFERED]
+
+
+def truth_of(recording: Recording, asked: dict[str, Any]) -> dict[str, Any]:
+    """What is so, of all that a question asks."""
+    at = asked["step"]
+    step = recording.steps[at]
+    if [ask["name"] for ask in asked["asks"]] == ["split"]:
+        found = _number(recording, at)
+        right = str(found[1]) if found else ""
+        return {"split": right, "says": [f"its factor is {right}"]}
     if step.error:
         message = str(step.error.get("message", ""))
         return {"legal": "refused", "speed": None, "factor": None,

@@ -41,17 +41,19 @@ class Refused(Exception):
 class Room:
     """The state of a class. Its coroutines run on one loop."""
 
-    def __init__(self, recordings: list[Recording], path: str | Path) -> None:
-        """Begins a class, or goes on with the one that the file has.
+    def __init__(self, recordings: list[Recording], path: str | Path,
+                 factors: bool = False) -> None:
+        """Begins a class, or goes on with the one that the file has. With `factors` it is asked
+        which factor a split gets, before what the split does.
 
         Raises DataError for a file of something else, or of a class with other recordings.
         """
         self.recordings = recordings
-        self.questions = questions_of(recordings)
+        self.questions = questions_of(recordings, factors)
         self._number = {q["key"]: n for n, q in enumerate(self.questions)}
         self.at, self.revealed, self.door = 0, False, True
         self._seats: dict[str, int] = {}  # digest of a token -> seat
-        self._truths = [truth_of(recordings[q["recording"]], q["step"]) for q in self.questions]
+        self._truths = [truth_of(recordings[q["recording"]], q) for q in self.questions]
         #: by question, by seat: the id of the message, and the answers
         self.votes: list[dict[int, tuple[str, dict[str, str]]]] = [{} for _ in self.questions]
         self._coming: dict[tuple[int, int], tuple[str, asyncio.Future[None]]] = {}
@@ -195,8 +197,9 @@ class Room:
         for name, value in answers.items():
             if value not in asks.get(name, ()):
                 raise Refused(400, "there is no such answer")
-        if "legal" not in answers:
-            raise Refused(400, "say first whether it is legal")
+        first = self.questions[number]["asks"][0]
+        if first["name"] not in answers:
+            raise Refused(400, f"say first: {first['text']}")
         return id, number, dict(answers)
 
     # ------------------------------------------------------------------------------- teacher
@@ -267,7 +270,8 @@ class Room:
                 "answered": len(self.votes[self.at]), "joined": len(self._seats), "pin": self.pin,
                 "door": self.door, "wrongPins": self.wrong_pins,
                 "told": sorted(self.questions[n]["step"] for n in self.told
-                               if self.questions[n]["recording"] == recording)}
+                               if self.questions[n]["recording"] == recording
+                               and "legal" in self._truths[n])}
 
     def close(self) -> None:
         """Close the file."""
