@@ -112,8 +112,17 @@ def _table() -> Iterator[tuple[str, Callable[[bool], str]]]:
 #: name -> feature; `tvm.testing.requires_<name>` is the same
 FEATURES = {name: Feature(name, lacking) for name, lacking in _table()}
 
-uses_gpu = FEATURES["gpu"](support_required="optional")
-uses_multi_gpu = FEATURES["multi_gpu"](support_required="optional")
+
+def uses_gpu(func: Any) -> Any:
+    """The decorator of a test that runs on a GPU where there is one: it bears a mark."""
+    return FEATURES["gpu"](func, support_required="optional")
+
+
+def uses_multi_gpu(func: Any) -> Any:
+    """The decorator of a test that runs on several GPUs where they are: it bears a mark."""
+    return FEATURES["multi_gpu"](func, support_required="optional")
+
+
 slow = pytest.mark.skipif(os.environ.get("SKIP_SLOW_TESTS", "").lower() in ("true", "1", "yes"),
                           reason="SKIP_SLOW_TESTS is set")
 
