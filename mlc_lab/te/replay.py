@@ -138,8 +138,10 @@ class Replay:
         if self.sch.get(block).init is None:
             return
         across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
+        whole = {step[1][0] for step in stage.steps if step[0] == "tensorize"}
         for axis in stage.leaf_iter_vars:
-            if axis.iter_type == IterVar.CommReduce:
+            # an intrinsic around all of the reduction has the init before it
+            if axis.iter_type == IterVar.CommReduce or axis in whole:
                 if axis not in across:
                     try:
                         self.inits[stage] = self.sch.decompose_reduction(block, table[axis])
