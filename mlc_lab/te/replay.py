@@ -46,7 +46,7 @@ class Replay:
                 self.blocks[stage] = block
         self.schedule = schedule
         self.inlined: set[Stage] = set()
-        for kind, stage, *rest in schedule.changes:
+        for kind, stage, *rest in _in_order(schedule):
             getattr(self, f"do_{kind}")(stage, *rest)
             if kind == "inline":
                 self.inlined.add(stage)
@@ -172,6 +172,19 @@ class Replay:
             sch.storage_align(block, 0, *args)
         else:
             getattr(sch, method)(table[args[0]])
+
+
+def _in_order(schedule: Schedule) -> list[tuple]:
+    """The changes of the stages; what is cached is inlined after it was: into its copy, then."""
+    order = list(schedule.changes)
+    for change in schedule.changes:
+        if change[0] == "inline":
+            later = [c for c in order[order.index(change):] if c[0] == "cache_read"
+                     and schedule.stage_map.get(c[2].op) is change[1]]
+            if later:
+                order.remove(change)
+                order.insert(order.index(later[-1]) + 1, change)
+    return order
 
 
 def _inlined(schedule: Schedule, args: Sequence[Any]) -> list[Operation]:
