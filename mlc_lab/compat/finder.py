@@ -17,7 +17,7 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "autotvm.tuner": "meta_schedule.legacy.tuners",
            "autotvm.record": "meta_schedule.legacy.records",
            "auto_scheduler": "meta_schedule.legacy.auto_scheduler",
-           "_ffi.base": "error", "ir.base": "ir", "script.parser.relax.entry": "relax.script.words",
+           "_ffi.base": "error",
            "relax.transform.transform": "relax.transform",
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            "contrib.cblas": "compat.contrib.cblas",
@@ -37,6 +37,8 @@ class _AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__.update(self.kept)  # the import system wrote the alias's name there
+        if not hasattr(module, "__path__"):
+            module.__path__ = []  # what TVM has below it is asked of the finder, and named by it
 
 
 class TvmFinder(MetaPathFinder):

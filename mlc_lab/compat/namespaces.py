@@ -6,6 +6,7 @@ may also pass on whatever a module has (`"*"`).
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -68,6 +69,7 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "tir_tensor_intrin": {},
     "script_parser_relax_entry": {
+        "*": "mlc_lab.relax.script.words",
         "ObjectProxy": "mlc_lab.relax.script.names:Object",
         "TensorProxy": "mlc_lab.relax.script.names:Tensor",
         "CallableProxy": "mlc_lab.relax.script.names:Callable",
@@ -76,6 +78,7 @@ TABLE: dict[str, dict[str, str]] = {
         "PrimProxy": "mlc_lab.relax.script.names:Prim",
     },
     "ir_base": {
+        "*": "mlc_lab.ir",
         "Node": "mlc_lab.ir:Node",
         "assert_structural_equal": "mlc_lab.ir:assert_structural_equal",
         "structural_equal": "mlc_lab.ir:structural_equal",
@@ -127,6 +130,9 @@ def __getattr__(name: str) -> Any:
     if rows is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     made = globals()[name] = Namespace(name, rows)
+    # `from tvm.tir.transform import X` looks for a module X below the namespace's own name, and
+    # says that X is missing only if the namespace is found there
+    sys.modules.setdefault(made.__name__, made)
     return made
 
 

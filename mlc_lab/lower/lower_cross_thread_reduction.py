@@ -26,6 +26,8 @@ After::
 
 Where the result is in local memory, all threads store it; else one of them does. The loops that
 drive the reduction are the innermost ones around the block; a loop of threads may stand among them.
+Where all of the loops around are of threads, other blocks may stand before the one that reduces: each
+thread does them for itself.
 """
 
 from __future__ import annotations
@@ -41,10 +43,10 @@ from ..tir.expr import (
     BufferLoad, Call, CommReducer, IterVar, PrimExpr, Range, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, free_vars, substitute, uses_var
+from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import (
     TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind,
-    IfThenElse, LetStmt, Stmt, seq,
+    IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import LowerError, function_pass
 
@@ -69,11 +71,22 @@ class _CrossThread(Mutator):
         while type(inner) is For:
             chain.append(inner)
             inner = inner.body
+        before: Sequence[Stmt] = ()
+        if type(inner) is SeqStmt and all(map(_is_thread, chain)):
+            *before, inner = inner.seq
+            while type(inner) is For:
+                chain.append(inner)
+                inner = inner.body
         if type(inner) is BlockRealize:
             driven = _driven(inner)
             if node.loop_var in driven and not driven & self.around and any(
-                    _is_thread(lp) and lp.loop_var in driven for lp in chain):
-                return _Reduction(self.name, chain, inner, driven).nest()
+                    _is_thread(lp) and lp.loop_var in driven for lp in chain) and not (
+                    _uses(before, {r.buffer for r in inner.block.writes})):
+                known = {lp.loop_var for lp in chain}
+                self.around |= known
+                before = [self.visit(stmt) for stmt in before]
+                self.around -= known
+                return _Reduction(self.name, chain, inner, driven, before).nest()
         if node.kind is ForKind.THREAD_BINDING:
             self.threads[node.loop_var] = node.thread_tag
         self.around.add(node.loop_var)
@@ -98,6 +111,12 @@ class _CrossThread(Mutator):
         return self.default(node)
 
 
+def _uses(stmts: Sequence[Stmt], buffers: set[Buffer]) -> bool:
+    """Whether statements read or write any of some buffers."""
+    return any(type(node) in (BufferLoad, BufferStore) and node.buffer in buffers
+               for stmt in stmts for node in pre_order(stmt))
+
+
 def _driven(realize: BlockRealize) -> set[Var]:
     """The loop variables that drive reduction iterators of a block."""
     return {v for iv, value in zip(realize.block.iter_vars, realize.iter_values)
@@ -113,7 +132,9 @@ class _Reduction:
     reduction."""
 
     def __init__(self, name: str, chain: Sequence[For], realize: BlockRealize,
-                 driven: set[Var]) -> None:
+                 driven: set[Var], before: Sequence[Stmt] = ()) -> None:
+        #: what each thread does before it reduces, such as to compute what it reads then
+        self.before = before
         self.realize, self.block = realize, realize.block
         self.where = f"{name}: block {self.block.name_hint!r}, whose reduction runs on threads,"
         self.threads = [lp for lp in chain if lp.kind is ForKind.THREAD_BINDING]
@@ -152,9 +173,9 @@ class _Reduction:
         body: Stmt = seq(*starts, self._partial(found, own), self._all_reduce(found, own, joint),
                          self._result(found, joint))
         block = self.block
-        body = BlockRealize((), True, Block(
+        body = seq(*self.before, BlockRealize((), True, Block(
             (), self._regions(block.reads), self._regions(block.writes),
-            block.name_hint + "_threads", body, None, (*own, *joint)))
+            block.name_hint + "_threads", body, None, (*own, *joint))))
         table: dict[Var, PrimExpr] = {}
         for loop in self.threads:
             if loop.loop_var in self.axis:

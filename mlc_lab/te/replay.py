@@ -46,7 +46,7 @@ class Replay:
                 self.blocks[stage] = block
         self.schedule = schedule
         self.inlined: set[Stage] = set()
-        for kind, stage, *rest in schedule.changes:
+        for kind, stage, *rest in _in_order(schedule):
             getattr(self, f"do_{kind}")(stage, *rest)
             if kind == "inline":
                 self.inlined.add(stage)
@@ -138,8 +138,10 @@ class Replay:
         if self.sch.get(block).init is None:
             return
         across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
+        whole = {step[1][0] for step in stage.steps if step[0] == "tensorize"}
         for axis in stage.leaf_iter_vars:
-            if axis.iter_type == IterVar.CommReduce:
+            # an intrinsic around all of the reduction has the init before it
+            if axis.iter_type == IterVar.CommReduce or axis in whole:
                 if axis not in across:
                     try:
                         self.inits[stage] = self.sch.decompose_reduction(block, table[axis])
@@ -170,6 +172,19 @@ class Replay:
             sch.storage_align(block, 0, *args)
         else:
             getattr(sch, method)(table[args[0]])
+
+
+def _in_order(schedule: Schedule) -> list[tuple]:
+    """The changes of the stages; what is cached is inlined after it was: into its copy, then."""
+    order = list(schedule.changes)
+    for change in schedule.changes:
+        if change[0] == "inline":
+            later = [c for c in order[order.index(change):] if c[0] == "cache_read"
+                     and schedule.stage_map.get(c[2].op) is change[1]]
+            if later:
+                order.remove(change)
+                order.insert(order.index(later[-1]) + 1, change)
+    return order
 
 
 def _inlined(schedule: Schedule, args: Sequence[Any]) -> list[Operation]:

@@ -18,6 +18,7 @@ from .create_prim_func import operations
 from .replay import replayed
 from .rfactor import factored
 from .tensor import ComputeOp, Operation, ScanOp, Tensor
+from .tensor_intrin import DeclaredIntrin
 
 if TYPE_CHECKING:
     from ..tir.expr import PrimExpr
@@ -193,8 +194,12 @@ class Stage:
         at = next(i for i, iv in enumerate(self.op.axis) if iv is axis)
         self._record("storage_align", (at, factor, offset))
 
-    def tensorize(self, var: IterVar, tensor_intrin: str) -> None:
-        """Replace a loop and what is in it by a registered intrinsic (`tir.TensorIntrin`)."""
+    def tensorize(self, var: IterVar, tensor_intrin: str | DeclaredIntrin) -> None:
+        """Replace a loop and what is in it by an intrinsic: of `te.decl_tensor_intrin`, or the name
+        of a registered one (`tir.TensorIntrin`)."""
+        if isinstance(tensor_intrin, DeclaredIntrin):
+            tensor_intrin.check(self)
+            tensor_intrin = tensor_intrin.name
         self._record("tensorize", (self._leaf(var), str(tensor_intrin)))
 
     # ------------------------------------------------------------------------------- places

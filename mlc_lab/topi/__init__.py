@@ -28,6 +28,7 @@ from .joining import concatenate, split, stack
 from .linalg import einsum, matmul, tensordot
 from .reduction import all, any, argmax, argmin, max, min, prod, sum
 from .scan import cumprod, cumsum, scanop
+from .schedules import arm_cpu, cuda, generic, x86
 from .sort import argsort, searchsorted, sort, topk
 from .transform import (
     dynamic_strided_slice, expand_dims, flip, layout_transform, meshgrid, repeat, reshape,
@@ -37,11 +38,11 @@ from .transform import (
 
 __all__ = [
     "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax", "argmin",
-    "argsort", "asin", "asinh", "atan", "atan2", "atanh", "bags", "bitwise_and", "bitwise_not",
+    "argsort", "arm_cpu", "asin", "asinh", "atan", "atan2", "atanh", "bags", "bitwise_and", "bitwise_not",
     "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "clip", "concatenate", "cos",
-    "cosh", "cumprod", "cumsum", "divide", "dynamic_strided_slice", "einsum", "elemwise_sum",
+    "cosh", "cuda", "cumprod", "cumsum", "divide", "dynamic_strided_slice", "einsum", "elemwise_sum",
     "equal", "erf", "exp", "expand_dims", "eye", "fast_erf", "fast_exp", "fast_tanh", "flip",
-    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd", "greater",
+    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd", "generic", "greater",
     "greater_equal", "identity", "image", "index_put", "index_tensor", "isfinite", "isinf", "isnan",
     "layout_transform", "left_shift", "less", "less_equal", "log", "log10", "log2", "log_add_exp",
     "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_set_diag", "max",
@@ -52,5 +53,5 @@ __all__ = [
     "sin", "sinh", "slice_scatter", "sliding_window", "sort", "special", "split", "sqrt", "square",
     "squeeze", "stack", "strided_slice", "subtract", "sum", "take", "tan", "tanh", "tensor_size",
     "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu", "trunc", "unravel_index",
-    "where", "windows",
+    "where", "windows", "x86",
 ]

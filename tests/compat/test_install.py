@@ -193,3 +193,23 @@ def test_the_helpers_of_tvms_schedule_tests():
         else:
             raise SystemExit("another program was taken for the same")
     """)
+
+
+def test_what_is_missing_is_named_by_its_own_name():
+    out = run("""
+        import mlc_lab.compat
+        mlc_lab.compat.install()
+        for text in ("from tvm.tir.transform import Nothing", "from tvm.nd import nothing",
+                     "import tvm.script.parser.nothing.more", "import tvm.relax.backend.contrib"):
+            try:
+                exec(text)
+            except ImportError as error:
+                print(error)
+        from tvm.script.parser.relax.entry import TensorProxy
+        from tvm.ir.base import structural_equal, IRModule
+    """)
+    said = out.splitlines()
+    assert "'Nothing' from 'mlc_lab.tir.transform'" in said[0]
+    assert "'nothing' from 'mlc_lab.nd'" in said[1]
+    assert "tvm.script.parser.nothing is not part of MLC Lab" in said[2]
+    assert "tvm.relax.backend.contrib is not part of MLC Lab" in said[3]

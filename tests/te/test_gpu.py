@@ -93,6 +93,9 @@ def test_the_reduction_tutorial(m):
     a, b = RNG.standard_normal((40, m)).astype("float32"), np.zeros(40, "float32")
     interpret(s.to_module([A, B]), a, b)
     np.testing.assert_allclose(b, a.sum(1), rtol=1e-4, atol=1e-4)
+    on_device = tvm.nd.array(a, tvm.cuda()), tvm.nd.array(np.zeros(40, "float32"), tvm.cuda())
+    tvm.build(s, [A, B], "cuda")(*on_device)
+    np.testing.assert_allclose(on_device[1].numpy(), a.sum(1), rtol=1e-4, atol=1e-4)
 
 
 def test_a_predicate_of_a_thread_that_is_not_there():

@@ -1,0 +1,126 @@
+"""decl_tensor_intrin: an instruction of the machine, said in tensor expressions.
+
+What it computes is a `te.compute`; how the machine does it is a function of buffers that gives
+statements. `stage.tensorize(axis, intrin)` takes the result. It is a pair of functions like any
+`tir.TensorIntrin`, and is registered as one, under a name of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from typing import Any
+
+from ..tir.buffer import decl_buffer
+from ..tir.expr import Var
+from ..tir.function import PrimFunc, TensorIntrin
+from ..tir.functor import all_statements
+from ..tir.op import as_int
+from ..tir.stmt import Block, BlockRealize, BufferRegion, Stmt
+from .create_prim_func import create_prim_func
+from .tensor import ComputeOp
+
+_numbers = count()
+
+
+class DeclaredIntrin:
+    """What decl_tensor_intrin gives: the computation, and the name it is registered under.
+
+    Attributes
+    ----------
+    op : ComputeOp
+        What one call computes.
+    updates : bool
+        Whether the implementation adds to a result that is there already. If not, a call computes a
+        whole sum, and loops of the reduction may not be split outside of it.
+    """
+
+    def __init__(self, op: ComputeOp, name: str, updates: bool) -> None:
+        self.op, self.name, self.updates = op, name, updates
+
+    def __repr__(self) -> str:
+        return f"TensorIntrin({self.name})"
+
+    def check(self, stage: Any) -> None:
+        """ValueError where a stage's sum is longer than what one call sums up, and it cannot."""
+        if self.updates or not self.op.reduce_axis:
+            return
+        mine, whole = ([as_int(axis.dom.extent) for axis in op.reduce_axis]
+                       for op in (self.op, stage.op))
+        if mine != whole:
+            raise ValueError(
+                f"tensorize: one call of {self.name} sums up {mine}, and {stage.op.name} {whole}: "
+                "give the way to add to a sum as well, by returning (body, reset, update) from the "
+                "function of the intrinsic")
+
+
+def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = "tensor_intrin",
+                       binds: Mapping[Any, Any] | None = None,
+                       scalar_params: Sequence[Any] | None = None,
+                       default_buffer_params: Mapping[str, Any] | None = None) -> DeclaredIntrin:
+    """An intrinsic that computes `op`: `fcompute(ins, outs)` gives its statements.
+
+    It gets the buffers of the inputs and of the results, those of `binds` or new ones, and gives a
+    statement, or for a reduction (body, reset, update), of which update is used: the first value is
+    stored by the loops that TE makes for it, before the calls.
+    """
+    if not isinstance(op, ComputeOp):
+        raise ValueError("decl_tensor_intrin takes the operation of a te.compute (`c.op`), not "
+                         f"{type(op).__name__}")
+    if scalar_params:
+        raise ValueError("decl_tensor_intrin: scalar_params is not supported; make an intrinsic for "
+                         "each value")
+    inputs, outputs = list(op.input_tensors), list(op.outputs)
+    buffers = [(binds or {}).get(t) or decl_buffer(t.shape, t.dtype, t.op.name,
+                                                   **(default_buffer_params or {}))
+               for t in (*inputs, *outputs)]
+    made = fcompute(buffers[:len(inputs)], buffers[len(inputs):])
+    updates = isinstance(made, (tuple, list))
+    if updates and (len(made) != 3 or made[2] is None):
+        raise ValueError("the function of an intrinsic gives a statement, or (body, reset, update) "
+                         "with an update")
+    body = made[2] if updates else made
+    if not isinstance(body, Stmt):
+        raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it gave "
+                         f"{type(body).__name__}")
+    known = f"te.{name}.{next(_numbers)}"
+    TensorIntrin.register(known, _description([*inputs, *outputs]),
+                          _implementation(buffers, len(inputs), body, bool(op.reduce_axis)))
+    return DeclaredIntrin(op, known, updates)
+
+
+def _description(tensors: Sequence[Any]) -> PrimFunc:
+    """What a call does to a result that has its first value: the computation without its init."""
+    func = create_prim_func(tensors)
+    root = func.root
+    loops = root.body
+    inner = next(s for s in all_statements(loops) if isinstance(s, BlockRealize))
+    done = _replaced(loops, inner, inner.replace(block=_without_init(inner.block)))
+    regions = [BufferRegion.full_region(func.buffer_map[p]) for p in func.params]
+    reads, writes = regions[:len(tensors) - 1], regions[len(tensors) - 1:]
+    if inner.block.init is not None:
+        reads = [*writes, *reads]
+    return PrimFunc(func.params, func.body.replace(block=root.replace(
+        reads=tuple(reads), writes=tuple(writes), body=done)), None, func.buffer_map)
+
+
+def _without_init(block: Block) -> Block:
+    if block.init is None:
+        return block
+    return block.replace(init=None, reads=(*block.writes, *block.reads))
+
+
+def _replaced(stmt: Any, old: Any, new: Any) -> Any:
+    """A nest of loops with another block at its end."""
+    return new if stmt is old else stmt.replace(body=_replaced(stmt.body, old, new))
+
+
+def _implementation(buffers: Sequence[Any], inputs: int, body: Stmt, sums: bool) -> PrimFunc:
+    regions = [BufferRegion.full_region(b) for b in buffers]
+    reads, writes = regions[:inputs], regions[inputs:]
+    block = Block((), (*(writes if sums else ()), *reads), tuple(writes), "root", body)
+    params = [Var(f"var_{b.name}", "handle") for b in buffers]
+    return PrimFunc(params, BlockRealize((), True, block), None, dict(zip(params, buffers)))
+
+
+__all__ = ["DeclaredIntrin", "decl_tensor_intrin"]
