@@ -90,7 +90,7 @@ class WebGPUView {
     const many = data.variants.length > 1;
     this.status = h("p", { class: "status", role: "status" });
     this.where = h("p", { class: "where" });
-    this.race = h("p", { class: "race" });
+    this.race = h("p", { class: "race", "aria-live": "polite" });
     this.table = h("div", { class: "all" });
     const sides = /** @type {("left" | "right")[]} */ (many ? ["left", "right"] : ["left"]);
     this.lanes = sides.map((side) => this.lane(side));
@@ -162,7 +162,12 @@ class WebGPUView {
   chooser(side, name, values) {
     const select = h(
       "select",
-      { "data-name": name, [OWN_KEYS]: "true", onchange: () => this.pick(side) },
+      {
+        "data-name": name,
+        "aria-label": `${name}, ${side}`,
+        [OWN_KEYS]: "true",
+        onchange: () => this.pick(side),
+      },
       ...values.map((value) => h("option", { value: String(value) }, String(value))),
     );
     return h("label", {}, `${name} `, select);
@@ -242,8 +247,7 @@ class WebGPUView {
       this.model.save_changes();
     }
     this.busy = false;
-    const last = this.runOf(which[which.length - 1]);
-    this.status.textContent = last ? `Done. ${this.sentence()}` : "";
+    this.status.textContent = "Done.";
     this.draw();
   }
 
@@ -265,7 +269,7 @@ class WebGPUView {
     const names = [nameOf(this.data.variants[a]), nameOf(this.data.variants[b])];
     if (ratio < 1.03 && ratio > 1 / 1.03) return "Both take the same time.";
     const [fast, slow, by] = ratio > 1 ? [...names, ratio] : [names[1], names[0], 1 / ratio];
-    return `${fast} takes 1/${digits(Number(by))} of the time of ${slow}.`;
+    return `${fast} is ${digits(Number(by))} × as fast as ${slow}.`;
   }
 
   draw() {

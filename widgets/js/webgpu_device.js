@@ -341,13 +341,16 @@ export class BrowserGPU {
     const rough = Math.max(first.own || first.page, 1e-6);
     let times = Math.min(1000, Math.max(1, Math.ceil(SLICE / rough)));
     const warm = await once(times);
-    times = Math.min(2000, Math.max(1, Math.ceil((SLICE * times) / Math.max(warm.own, 1e-6))));
-    const seconds = [];
-    for (let n = 0; n < (first.page > 1 ? 1 : REPEATS); n++) seconds.push((await once(times)).own);
+    const seconds = [warm.own / times];
+    if (warm.page < 1) {
+      times = Math.min(2000, Math.max(1, Math.ceil((SLICE * times) / Math.max(warm.own, 1e-6))));
+      seconds.pop();
+      for (let n = 0; n < REPEATS; n++) seconds.push((await once(times)).own / times);
+    }
     clock?.destroy();
     seconds.sort((a, b) => a - b);
     return {
-      seconds: seconds[seconds.length >> 1] / times,
+      seconds: seconds[seconds.length >> 1],
       clock: clock ? "the GPU's clock" : "the page's clock, with the way to the GPU and back",
       fault,
       error: worst,

@@ -209,13 +209,13 @@ class _Compiled:
         self.program = program
         self.run = Program(program, target, sizes, arrays)
         self.name = self.run.name
+        if first is not None and self._form() != first._form():
+            raise ValueError(f"{self.name} takes {self._form()}, and the first program "
+                             f"{first._form()}: programs of one page compute the same")
         self.arrays = first.arrays if first is not None else self._arguments()
         self.run.given = list(self.arrays)
         self.written: set[int] = set()
         self.entry = self._launches()
-        if first is not None and self._form() != first._form():
-            raise ValueError(f"{self.name} takes {self._form()}, and the first program "
-                             f"{first._form()}: programs of one page compute the same")
 
     def _form(self) -> str:
         rows = [self.run.func.buffer_map.get(p) for p in self.run.func.params]
