@@ -129,11 +129,10 @@ class WebGPUView {
     const inputs = h("div", { class: "inputs" });
     const facts = h("div", { class: "facts" });
     const counts = h("div", { class: "counts" });
-    const source = h("pre", {});
+    const source = h("pre", { tabindex: "0", role: "region", "aria-label": `WGSL, ${side}` });
     const button = this.action("Run this one", () => [this.model.get(side)]);
     const more = h("details", {}, h("summary", {}, "Counts of the simulated device"), counts);
-    const lines = h("div", { class: "source", tabindex: "0", role: "region" }, source);
-    lines.setAttribute("aria-label", `WGSL, ${side}`);
+    const lines = h("div", { class: "source" }, source);
     const root = h(
       "section",
       { class: "lane", "aria-label": side },
