@@ -64,6 +64,7 @@ _NAMES: dict[str, str] = {
     "get_global_func": "mlc_lab.runtime:get_global_func",
     "NDArray": "mlc_lab.runtime:NDArray",
     "count_gpu": "mlc_lab.observe.gpu.counts:count_gpu",
+    "in_browser": "mlc_lab.observe.gpu.browser:in_browser",
     "find_races": "mlc_lab.observe.gpu.races:find_races",
     "workbench": "mlc_lab.observe.workbench:open_workbench",
     "explore_live": "mlc_lab.observe.live:explore_live",

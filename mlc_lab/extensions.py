@@ -24,6 +24,7 @@ ROWS: dict[str, str] = {
     "count_accesses": "mlc_lab.observe.counts:count_accesses",
     # views of a notebook, and pages of them
     "view of accesses": "mlc_lab_widgets.access",
+    "view of a browser's GPU": "mlc_lab_widgets.webgpu",
     "view of a workbench": "mlc_lab_widgets.workbench",
     "view of choices": "mlc_lab_widgets.live",
     "view of an exercise": "mlc_lab_widgets.card",

@@ -15,6 +15,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+#: WebGPU without a GPU, by SwiftShader
+WEBGPU = ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"]
 #: milliseconds that a page has for what is asked of it: a busy machine is slow, not wrong
 PATIENCE = 90_000
 

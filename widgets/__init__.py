@@ -14,6 +14,7 @@ It draws a recording (`mlc_lab.observe.recording`) and contains no compiler logi
     MachineView  a run of the virtual machine
     TuningBoard  a search for schedules
     ClassReport  what a class has answered: marks, the commonest mistakes, likenesses
+    WebGPUView   kernels that run on the GPU of the reader's browser
     course       the start page of the lessons: what is done, what is installed, the machine
     page         recordings as one HTML page
 
@@ -38,6 +39,7 @@ _VIEWS = {
     "Stepper": ".stepper",
     "TuningBoard": ".board",
     "Typed": ".typed",
+    "WebGPUView": ".webgpu",
     "Workbench": ".workbench",
     "class_report": ".report",
     "compare": ".comparison",

@@ -9,7 +9,7 @@ from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..schedule import Refusal, Schedule, ScheduleError, Trace
 from ..target import Target
-from .defaults import num_cores
+from .defaults import is_gpu, num_cores
 from .replay import Replayer
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceError, SpaceGenerator
@@ -53,9 +53,9 @@ class TuneContext:
         del logger
         self.mod: IRModule = as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
-        if self.target.kind.name != "llvm":
-            raise ValueError(f"candidates are measured on this machine, with target \"llvm\"; they "
-                             f"cannot be run for {self.target.kind.name!r} here")
+        if self.target.kind.name != "llvm" and not is_gpu(self.target):
+            raise ValueError(f"candidates are measured on this machine, with target \"llvm\", or for "
+                             f"a GPU; they cannot be run for {self.target.kind.name!r} here")
         self.num_threads = num_threads or num_cores(self.target)
         self.task_name = task_name
         if rand_state is None or rand_state == -1:

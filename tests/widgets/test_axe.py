@@ -90,6 +90,12 @@ def card():
     return made
 
 
+def webgpu():
+    from test_webgpu_page import kernels
+
+    return kernels().show()
+
+
 def class_report():
     import tempfile
 
@@ -108,7 +114,7 @@ def class_report():
 
 
 VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed,
-         class_report]
+         class_report, webgpu]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)

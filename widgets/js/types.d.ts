@@ -4,6 +4,14 @@
 // Every element of a view is an HTML or an SVG one: both have data attributes and a focus.
 interface Element extends HTMLOrSVGElement {}
 
+// Constants of WebGPU that lib.dom leaves out.
+declare const GPUBufferUsage: Record<
+  "MAP_READ" | "COPY_SRC" | "COPY_DST" | "UNIFORM" | "STORAGE" | "QUERY_RESOLVE",
+  number
+>;
+declare const GPUMapMode: Record<"READ", number>;
+declare const GPUShaderStage: Record<"COMPUTE", number>;
+
 declare namespace Data {
   /** What a view is drawn with: anywidget's model in a notebook, an object like it in a page. */
   interface Model {
@@ -736,5 +744,65 @@ declare namespace Data {
     door: boolean;
     wrongPins: number;
     told: number[];
+  }
+
+  // -- gpu/browser.py
+
+  interface ExpectedResult {
+    scale: number;
+    tolerance: number;
+    every: number;
+    values: (number | string)[];
+    group: number;
+    sums: (number | string)[];
+  }
+
+  interface BrowserArray {
+    name: string;
+    dtype: string;
+    shape: number[];
+    seed?: number;
+    data?: string;
+    expected: ExpectedResult | null;
+  }
+
+  interface BrowserKernel {
+    name: string;
+    text: string;
+    read_only: boolean[];
+    block: number[];
+    shared: number;
+  }
+
+  interface BrowserVariant {
+    name: string;
+    picked: Record<string, number | string>;
+    error: string;
+    buffers: number[];
+    kernels: BrowserKernel[];
+    launches: { kernel: number; grid: number[]; buffers: number[]; scalars: string }[];
+    counts: [string, string][];
+    seconds: number | null;
+    note: string;
+  }
+
+  interface BrowserKernels {
+    title: string;
+    flop: number | null;
+    gpu: string;
+    arrays: BrowserArray[];
+    choices: Record<string, (number | string)[]>;
+    variants: BrowserVariant[];
+  }
+
+  /** What a variant did, as a page keeps it. */
+  interface BrowserRun {
+    variant: number;
+    device: string;
+    seconds: number;
+    clock: string;
+    fault: string;
+    error: number;
+    failure: string;
   }
 }

@@ -92,9 +92,9 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
     if any((stage.extents[v] or 1) % n or stage.extents[v] is None for v, n in sizes.items()):
         sch.pad_einsum(rv, [sizes.get(v, 1) for v in order])
         for out in sch.get_consumers(rv):  # it leaves the padding out
-            _follow(sch, out)
+            follow(sch, out)
     local = sch.cache_write(rv, 0, "local")
-    _follow(sch, local)
+    follow(sch, local)
     loops = dict(zip(order, sch.get_loops(rv)))
     batch = [loops[v] for v in order if v not in sizes]
     i, j, k = (loops[v[0]] for v in (roles.rows, roles.columns, roles.reduced))
@@ -110,7 +110,7 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
     sch.reverse_compute_at(local, j1)
     for at in range(2):
         copy = sch.cache_read(rv, at, "shared")
-        _inline_into(sch, copy)
+        inline_into(sch, copy)
         sch.compute_at(copy, k0)
         fused = sch.fuse(*_below(sch, copy, k0))
         _, ty, tx = sch.split(fused, [None, side, side])
@@ -128,7 +128,7 @@ def _below(sch: Schedule, copy: BlockRV, outer: LoopRV) -> list[LoopRV]:
     return loops[at + 1:]
 
 
-def _inline_into(sch: Schedule, copy: BlockRV) -> None:
+def inline_into(sch: Schedule, copy: BlockRV) -> None:
     """What a copy copies, as padding, computed in the copy."""
     for rv in sch.get_producers(copy):
         if Stage(sch, rv).is_spatial:
@@ -138,7 +138,7 @@ def _inline_into(sch: Schedule, copy: BlockRV) -> None:
                 continue
 
 
-def _follow(sch: Schedule, local: BlockRV) -> None:
+def follow(sch: Schedule, local: BlockRV) -> None:
     """What follows element by element, done where results leave the registers."""
     while True:
         consumers = sch.get_consumers(local)
@@ -150,4 +150,4 @@ def _follow(sch: Schedule, local: BlockRV) -> None:
             return
 
 
-__all__ = ["Matmul"]
+__all__ = ["Matmul", "follow", "inline_into"]

@@ -21,7 +21,13 @@ def for_cpu(target: Target | str | None) -> dict[Mutator, float]:
             MutateUnroll(): 0.05, MutateParallel(): 0.05}
 
 
+
+def for_gpu(target: Target | str | None) -> dict[Mutator, float]:
+    """Those for GPUs with the probability of each."""
+    return {MutateTileSize(): 0.75, MutateChoice(): 0.15, MutateUnroll(): 0.1}
+
+
 create = Mutator.create
 
 __all__ = ["MutateChoice", "MutateComputeLocation", "MutateParallel", "MutateTileSize",
-           "MutateUnroll", "Mutator", "PyMutator", "create", "for_cpu"]
+           "MutateUnroll", "Mutator", "PyMutator", "create", "for_cpu", "for_gpu"]

@@ -5,10 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .add_rfactor import AddRFactor
+from .auto_bind import AutoBind
 from .auto_inline import AutoInline
+from .auto_unroll import AutoUnroll
 from .cross_block_fusion import CrossBlockFusion
+from .cross_thread_reduction import CrossThreadReduction
 from .inline_constant_scalars import InlineConstantScalars
 from .multi_level_tiling import MultiLevelTiling, ReuseType
+from .multi_level_tiling_gpu import MultiLevelTilingGPU
 from .parallel_vectorize_unroll import ParallelizeVectorizeUnroll
 from .random_compute_location import RandomComputeLocation
 from .schedule_rule import PyScheduleRule, ScheduleRule
@@ -23,8 +27,16 @@ def for_cpu(target: Target | str | None) -> list[ScheduleRule]:
             MultiLevelTiling(), RandomComputeLocation(), ParallelizeVectorizeUnroll()]
 
 
+
+def for_gpu(target: Target | str | None) -> list[ScheduleRule]:
+    """Those for GPUs, in the order in which they are tried at every block."""
+    return [InlineConstantScalars(), AutoInline(), MultiLevelTilingGPU(), CrossThreadReduction(),
+            AutoBind(), AutoUnroll()]
+
+
 create = ScheduleRule.create
 
-__all__ = ["AddRFactor", "AutoInline", "CrossBlockFusion", "InlineConstantScalars",
-           "MultiLevelTiling", "ParallelizeVectorizeUnroll", "PyScheduleRule",
-           "RandomComputeLocation", "ReuseType", "ScheduleRule", "create", "for_cpu"]
+__all__ = ["AddRFactor", "AutoBind", "AutoInline", "AutoUnroll", "CrossBlockFusion",
+           "CrossThreadReduction", "InlineConstantScalars", "MultiLevelTiling",
+           "MultiLevelTilingGPU", "ParallelizeVectorizeUnroll", "PyScheduleRule",
+           "RandomComputeLocation", "ReuseType", "ScheduleRule", "create", "for_cpu", "for_gpu"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...schedule import Schedule, ScheduleError
+from ...target import Target
+from ..defaults import is_gpu
 from ..postproc.common import leaf_blocks
 from .space_generator import SpaceGenerator
 
@@ -21,8 +23,10 @@ def default_schedule(mod: Any, target: Any) -> Schedule | None:
     """The default schedule of a program; None where no rule fits."""
     from ...dlight.base import first_fitting
     from ...dlight.cpu import default_rules
+    from ...dlight.gpu import default_rules as gpu_rules
 
-    return first_fitting(default_rules(), mod["main"], target)
+    rules = gpu_rules() if is_gpu(Target(target)) else default_rules()
+    return first_fitting(rules, mod["main"], target)
 
 
 class PostOrderApply(SpaceGenerator):

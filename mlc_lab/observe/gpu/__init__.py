@@ -4,6 +4,7 @@
     races.py        `find_races`: threads that clash, barriers that some threads miss
     model.py        the time of a model from the counts
     lockstep.py     all threads of some blocks, statement by statement; expressions.py its values
+    browser.py      `in_browser`: kernels as WGSL, with all that a page needs to run them
     launching.py    runs the host's function of a program, which launches the kernels
     requests.py     what a warp asks of memory at once: 32-byte sectors, bank conflicts
     occupancy.py    how many blocks a multiprocessor holds, and what limits it

@@ -141,12 +141,15 @@ class Program:
                          and str((f.attrs or {}).get("global_symbol", v.name_hint)) == symbol)
         self.given = list(arrays) if arrays is not None else None
         self.sizes = dict(sizes or {})
+        #: where the arrays lie that are its arguments, once it runs
+        self.addresses: list[int] = []
 
     def run(self, launched: Callable[[Launch], None], data: bool = False) -> None:
         """Run it once. `launched` is called at each launch, in order. With `data` the memory of its
         arguments has numbers; what indices and conditions depend on has them in any case."""
         driver = _Memories(self.target.kind.name, self.kernels, launched, self.sources)
         arguments: list[Any] = []
+        self.addresses.clear()
         for at, param in enumerate(self.func.params):
             arguments.append(self._argument(at, param, driver, data))
         host = HostFunction(self.name, self.host, self.lowered, self.sources,
@@ -174,6 +177,7 @@ class Program:
         array = self._random(buffer, at) if own is None else np.ascontiguousarray(
             own.numpy() if hasattr(own, "numpy") else own)
         address = driver.allocate(array.nbytes)
+        self.addresses.append(address)
         driver.arrays[address] = array.reshape(-1).view(np.uint8).copy()
         return _Array(buffer.dtype, array.shape, address)
 
