@@ -64,6 +64,7 @@ TABLE: dict[str, dict[str, str]] = {
         "ir_transform": "mlc_lab.tir:ir_transform",
         "post_order_visit": "mlc_lab.tir:post_order_visit",
         "pre_order_visit": "mlc_lab.tir:pre_order_visit",
+        "renew_defs": "mlc_lab.compat.passes:renew_defs",
         "substitute": "mlc_lab.tir:substitute",
     },
     "tir_tensor_intrin": {},
