@@ -102,6 +102,7 @@ ROWS: dict[str, str] = {
     "BufferRegion": "mlc_lab.tir.stmt:BufferRegion",
     "specialize": "mlc_lab.tir.functor:specialize",
     "substitute": "mlc_lab.tir.functor:substitute",
+    "a tensor of an array": "mlc_lab.runtime.ndarray:array",
     "eval_set": "mlc_lab.arith.interval_arithmetic:eval_set",
     "Target": "mlc_lab.target:Target",
     "Analyzer": "mlc_lab.arith.analyzer:Analyzer",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 from ..tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
-from ..tir.op import is_const_int
+from ..tir.op import as_int, is_const_int
 from . import expr_util as U
 from .expr_util import FALSE, TRUE, imm
 from .interval_arithmetic import eval_set
@@ -82,6 +82,30 @@ def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer 
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
     return bool(detect_iter_map(index_map.final_indices, doms, TRUE, "bijective", analyzer).indices
                 ) or not index_map.final_indices
+
+
+def is_equivalent_to(index_map: IndexMap, other: IndexMap, analyzer: Analyzer | None = None
+                     ) -> bool:
+    """Whether two maps can be proved to give the same final indices for all initial ones."""
+    if len(index_map.initial_indices) != len(other.initial_indices) or (
+            len(index_map.final_indices) != len(other.final_indices)):
+        return False
+    analyzer = new_analyzer(analyzer)
+    theirs = other.map_indices(index_map.initial_indices)
+    return all(analyzer.can_prove_equal(a, b) for a, b in zip(index_map.final_indices, theirs))
+
+
+def map_ndarray(index_map: IndexMap, array: Any) -> Any:
+    """`array`, a numpy array, laid out anew: 0 where no element comes to stand."""
+    import numpy as np
+
+    shape = [as_int(dim) for dim in map_shape(index_map, array.shape)]
+    if None in shape:
+        raise ValueError(f"{index_map!r} has a size that is not known on {_text(array.shape)}")
+    out = np.zeros(tuple(dim or 0 for dim in shape), array.dtype)
+    for at in np.ndindex(*array.shape):
+        out[tuple(int(i) for i in index_map.map_indices(at))] = array[at]
+    return out
 
 
 def inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None = None

@@ -53,6 +53,7 @@ TABLE: dict[str, dict[str, str]] = {
         "*": "mlc_lab.lower",
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
         "Apply": "mlc_lab.compat.passes:Apply",
+        "VerifyMemory": "mlc_lab.compat.analysis:VerifyMemory",
     },
     "tir_analysis": {
         "verify_well_formed": "mlc_lab.tir:verify_well_formed",
@@ -60,11 +61,16 @@ TABLE: dict[str, dict[str, str]] = {
         "expr_deep_equal": "mlc_lab.compat.passes:expr_deep_equal",
         "undefined_vars": "mlc_lab.compat.passes:undefined_vars",
         "estimate_tir_flops": "mlc_lab.compat.passes:estimate_tir_flops",
+        **{name: f"mlc_lab.compat.analysis:{name}" for name in (
+            "OOBChecker", "assert_pure_function", "calculate_allocated_bytes",
+            "calculate_constant_bytes", "calculate_workspace_bytes", "detect_buffer_access_lca",
+            "find_anchor_block", "get_block_read_write_region", "is_pure_function", "verify_ssa")},
     },
     "tir_stmt_functor": {
         "ir_transform": "mlc_lab.tir:ir_transform",
         "post_order_visit": "mlc_lab.tir:post_order_visit",
         "pre_order_visit": "mlc_lab.tir:pre_order_visit",
+        "renew_defs": "mlc_lab.compat.passes:renew_defs",
         "substitute": "mlc_lab.tir:substitute",
     },
     "tir_tensor_intrin": {},

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..ir.module import IRModule
+from ..ir.serialize import load_json, save_json
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass, PassInfo, PassContext
 from ..tir.access import block_access_regions
 from ..tir.expr import SizeVar
 from ..tir.function import PrimFunc
-from ..tir.functor import free_vars
+from ..tir.functor import free_vars, substitute
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -98,6 +99,18 @@ def undefined_vars(node: Node, defs: Sequence[Any] = ()) -> list[Any]:
     return [v for v in free_vars(node) if v not in known]
 
 
+def renew_defs(func: PrimFunc) -> PrimFunc:
+    """The same function with variables and buffers of its own: all that it binds is new."""
+    new = load_json(save_json(func))
+    held = [v for b in func.buffer_map.values() for part in (b.data, *b.shape, *b.strides,
+                                                             b.elem_offset)
+            for v in free_vars(part)]
+    bound = {*func.params, *held}
+    free = {ours: theirs for ours, theirs in zip(free_vars(new), free_vars(func))
+            if theirs not in bound}
+    return new.with_body(substitute(new.body, free)) if free else new
+
+
 def unknown_extent() -> SizeVar:
     """`tir.Any()`: an extent of which nothing is known; here a size of its own each time."""
     return SizeVar("any_dim", "int32")
@@ -111,4 +124,4 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
 
 
 __all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
-           "prim_func_pass", "undefined_vars", "unknown_extent"]
+           "prim_func_pass", "renew_defs", "undefined_vars", "unknown_extent"]

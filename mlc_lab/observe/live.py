@@ -33,7 +33,6 @@ from typing import TYPE_CHECKING, Any
 from ..above import above
 from ..ir.module import IRModule
 from ..schedule import Schedule, ScheduleError
-from ..schedule.instruction import Instruction
 from ..schedule.trace import Trace
 from .live_knobs import Knob, Knobs, key_of, knobs_of, needs_of, places, replayed, told_apart
 from .live_pages import PAGES, opened
@@ -208,7 +207,7 @@ class Choices(Knobs, Programs):
             if (at, "order") in chosen:
                 loops = inst.args["ordered_loops"]
                 order = tuple(loops[n] for n in places(chosen[at, "order"][1]))
-                inst = Instruction(inst.kind, {**inst.args, "ordered_loops": order}, inst.outputs)
+                inst = inst.with_args({**inst.args, "ordered_loops": order})
             new.append(inst, decision)
         return new
 

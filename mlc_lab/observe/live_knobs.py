@@ -234,7 +234,7 @@ def _fitted(inst: Instruction, sch: Schedule, table: ReplayTable, used: set[Any]
     if any(rv in used and rv not in kept for rv in old):
         raise ValueError(f"the block is in {count} loops here, and the steps after this one are "
                          f"about {len(old)}")
-    return Instruction(inst.kind, inst.args, kept)
+    return Instruction.of(inst.kind, inst.args, kept)
 
 
 def needs_of(trace: Trace, start: IRModule, knobs: Sequence[Knob]) -> dict[int, list[int]]:

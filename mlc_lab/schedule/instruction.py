@@ -11,7 +11,7 @@ import inspect
 from functools import cached_property
 from difflib import get_close_matches
 import math
-from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ..ir.containers import is_dict, is_sequence
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
@@ -91,6 +91,8 @@ class InstructionKind:
         self.signature = inspect.Signature(
             [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD), *self.params])
         self._call_signature = inspect.Signature(self.params)
+        #: whether it gives a list of results, however many
+        self.many = "list[" in str(inspect.signature(fn).return_annotation)
         packed = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in self.params)
         #: how many arguments may be given by place; None where some are packed
         self._places = None if packed else sum(p.kind is not p.KEYWORD_ONLY for p in self.params)
@@ -158,6 +160,35 @@ class InstructionKind:
                 return None
         return out if named == len(kwargs) else None
 
+    def arguments(self, inputs: list[Any], attrs: list[Any]) -> dict[str, Any]:
+        """Arguments by name where they are given as TVM's instructions keep them: what it acts on,
+        then the rest. A list that is acted on, such as factors, stands in the inputs item by item,
+        and what is left out at the end has its default. TypeError where they do not fit."""
+        acted = [p for p in self.params if _is_acted_on(self.name, p)]
+        rest = [p for p in self.params
+                if p not in acted and not (p.name == "decision" and self.sampling)]
+        names = [p.name for p in acted]
+        listed = bool(acted) and _is_list(acted[-1])
+        if len(inputs) > len(acted) and not listed or len(attrs) > len(rest):
+            raise TypeError(
+                f"{self.name} takes inputs ({', '.join(names)}) and attrs "
+                f"({', '.join(p.name for p in rest)}), got {len(inputs)} and {len(attrs)}")
+        given: dict[str, Any] = dict(zip((p.name for p in rest), attrs))
+        if listed:
+            fixed = len(acted) - 1
+            given.update(zip(names, inputs[:fixed]))
+            given[names[-1]] = inputs[fixed:]
+        else:
+            given.update(zip(names, inputs))
+        missing = [p.name for p in self.params if p.name not in given and p.default is p.empty
+                   and p.kind is not p.VAR_POSITIONAL]
+        if missing:
+            raise TypeError(f"{self.name} lacks {', '.join(missing)}")
+        positional, keyword = self.call(
+            {p.name: given.get(p.name, () if p.kind == p.VAR_POSITIONAL else p.default)
+             for p in self.params})
+        return self.bind(positional, keyword)
+
     def call(self, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Bound arguments as positional and keyword arguments of the function."""
         positional: list[Any] = []
@@ -172,6 +203,19 @@ class InstructionKind:
 
     def __repr__(self) -> str:
         return f"InstructionKind({self.name})"
+
+
+#: arguments that TVM counts among what an instruction acts on, whatever their type
+_INPUTS = {("Annotate", "ann_val"), ("Blockize", "target")}
+
+
+def _is_acted_on(name: str, param: inspect.Parameter) -> bool:
+    annotation = str(param.annotation)
+    return "StmtSRef" in annotation or "PrimExpr" in annotation or (name, param.name) in _INPUTS
+
+
+def _is_list(param: inspect.Parameter) -> bool:
+    return param.kind is param.VAR_POSITIONAL or str(param.annotation).startswith("Sequence[")
 
 
 if TYPE_CHECKING:
@@ -216,15 +260,41 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
     return decorate
 
 
-class Instruction(NamedTuple):
+class Instruction:
     """One applied primitive: its kind, bound arguments (with RVs in them) and output RVs.
 
-    `outputs` is None, one RV, or a list.
+    Made as TVM makes it: `inputs` are the blocks, loops and numbers that it acts on, `attrs` the
+    other arguments, both in the order of the parameters. `args` has all of them by name, and
+    `outputs` is None, one RV, or a list. An instruction is itself only: two that are written alike
+    are two.
     """
 
-    kind: InstructionKind
-    args: dict[str, Any]
-    outputs: Any
+    __slots__ = ("kind", "args", "outputs")
+
+    def __init__(self, kind: InstructionKind, inputs: Sequence[Any], attrs: Sequence[Any],
+                 outputs: Sequence[Any]) -> None:
+        self.kind, self.args = kind, kind.arguments(list(inputs), list(attrs))
+        found = list(outputs)
+        self.outputs: Any = (found if kind.many else None if not found else
+                             found[0] if len(found) == 1 else found)
+
+    @staticmethod
+    def of(kind: InstructionKind, args: dict[str, Any], outputs: Any) -> "Instruction":
+        """The instruction of arguments that are bound to their names."""
+        new = Instruction.__new__(Instruction)
+        new.kind, new.args, new.outputs = kind, args, outputs
+        return new
+
+    def with_args(self, args: dict[str, Any]) -> "Instruction":
+        """The same instruction with other arguments."""
+        return Instruction.of(self.kind, args, self.outputs)
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very instruction."""
+        return self is other
+
+    def __repr__(self) -> str:
+        return self.as_python(_Unnamed())
 
     @property
     def output_list(self) -> list[Any]:
@@ -271,6 +341,16 @@ class Instruction(NamedTuple):
         else:
             left = names[outputs]
         return f"{left} = {call}"
+
+
+class _Unnamed(dict[Any, str]):
+    """What RVs are called where no trace gives them names."""
+
+    def __missing__(self, key: Any) -> str:
+        return "_"
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        return "_" if isinstance(key, (BlockRV, LoopRV)) else default
 
 
 #: parameters that TVM leaves out of the trace when they are empty

@@ -308,7 +308,7 @@ class Schedule(Primitives):
             self.state.verify()
         outputs = self._wrap(result)
         recorded = {**args, "decision": None} if kind.sampling else args
-        instruction = Instruction(kind, recorded, outputs)
+        instruction = Instruction.of(kind, recorded, outputs)
         if kind.traced:
             self.trace.append(instruction, decision)
             self.steps.append(Step(instruction, decision, before, self.state.mod, None,
@@ -362,7 +362,7 @@ class Schedule(Primitives):
 
     def _refused(self, kind: InstructionKind, args: Mapping[str, Any], refusal: Refusal,
                  mod: IRModule) -> ScheduleError:
-        instruction = Instruction(kind, dict(args), None)
+        instruction = Instruction.of(kind, dict(args), None)
         names = self._names
         error = ScheduleError(kind.method, lambda: instruction.as_python(names), refusal, mod)
         self.steps.append(Step(instruction, None, mod, mod, error, lambda: error.call))

@@ -45,9 +45,9 @@ class Trace:
             self._decisions[inst if isinstance(inst, int) else self._position(inst)] = decision
 
     @property
-    def decisions(self) -> dict[int, Any]:
-        """Decision by index of instruction."""
-        return dict(self._decisions)
+    def decisions(self) -> dict[Any, Any]:
+        """Decision by index of instruction; an instruction itself finds its own too."""
+        return _Decisions(self)
 
     def _position(self, inst: Instruction) -> int:
         for index, item in enumerate(self.insts):
@@ -214,7 +214,7 @@ class Trace:
                 positional, keyword = kind.call(
                     {p.name: bound.get(p.name, () if p.kind == p.VAR_POSITIONAL else p.default)
                      for p in kind.params})
-                trace.append(Instruction(kind, kind.bind(positional, keyword),
+                trace.append(Instruction.of(kind, kind.bind(positional, keyword),
                                          _new_outputs(outs, rvs)))
             for index, decision in decisions:
                 if type(index) is not int or not 0 <= index < len(trace.insts) or (
@@ -239,6 +239,31 @@ class Trace:
         Raises DiagnosticError with line and column for anything that is no instruction.
         """
         return _TextReader(text).read()
+
+
+class _Decisions(dict[Any, Any]):
+    """Decisions by index, which are found by instruction as well, as TVM has them."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace._decisions)
+        self.insts = list(trace.insts)
+
+    def __missing__(self, key: Any) -> Any:
+        for index, inst in enumerate(self.insts):
+            if inst is key and index in self:
+                return self[index]
+        raise KeyError(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        try:
+            return self[key]
+        except KeyError:
+            return default
+
+    def __contains__(self, key: object) -> bool:
+        return super().__contains__(key) or any(
+            inst is key and super(_Decisions, self).__contains__(index)
+            for index, inst in enumerate(self.insts))
 
 
 class ReplayTable(dict[Any, Any]):
@@ -406,7 +431,7 @@ class _TextReader:
         if kind.sampling:
             bound["decision"] = None
         outputs = self.outputs(targets)
-        self.trace.append(Instruction(kind, bound, outputs), decision)
+        self.trace.append(Instruction.of(kind, bound, outputs), decision)
 
     def outputs(self, target: Any) -> Any:
         if target is None:

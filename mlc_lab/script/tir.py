@@ -17,7 +17,7 @@ from ..tir.buffer import Buffer as _Buffer
 from ..tir.buffer import decl_buffer as _decl_buffer
 from ..tir.function import IndexMap
 from ..tir.stmt import BufferRegion
-from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
+from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -232,31 +232,14 @@ def _two(fn: Callable, plain: Callable) -> Callable:
 
 def _given(op: str, short: str) -> Callable:
     """The function of an intrinsic whose result type its row does not fix."""
-    rule = GIVEN_DTYPES.get(op)
-
     def build(*args: object, dtype: Any = None, annotations: Mapping[str, Any] | None = None
               ) -> Any:
         values = list(args)
-        if op in DTYPE_FIRST:
-            if dtype is None:
-                if not values:
-                    raise TypeError(f"T.{short} takes a dtype as its first argument")
-                dtype = values.pop(0)
-            result = dtype_of(dtype)
-        elif op in DTYPE_LAST:
-            result = dtype_of(values.pop() if dtype is None else dtype)
-        values = [_value(a) if not isinstance(a, _Buffer) else a.data for a in values]
-        if op not in DTYPE_FIRST and op not in DTYPE_LAST:
-            if isinstance(rule, int):
-                if len(values) <= rule:
-                    raise TypeError(f"T.{short} takes at least {rule + 1} argument(s), got "
-                                    f"{len(values)}")
-                result = values[rule].dtype
-            else:
-                result = rule or "int32"
-            if dtype is not None:
-                result = dtype_of(dtype)
-        return E.Call(result, op, values, annotations)
+        if dtype is None and values and op in DTYPE_FIRST | DTYPE_LAST:
+            dtype = values.pop(0 if op in DTYPE_FIRST else -1)
+        return O.given.call_given(
+            op, [_value(a) if not isinstance(a, _Buffer) else a.data for a in values],
+            None if dtype is None else dtype_of(dtype), annotations)
 
     build.__name__ = short
     build.__doc__ = f"{O.INTRINSIC_OF[op].doc} (the intrinsic {op})"
@@ -458,7 +441,7 @@ macro.script_kind = "macro"
 #: T.exp, T.float32, ...: what a script may use after the dot
 NAMES = frozenset(name for name in globals() if not name.startswith("_")) - {
     "annotations", "dt", "E", "O", "Any", "Callable", "Form", "DtypeName", "HandleName",
-    "BufferName", "CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "GIVEN_DTYPES", "FORMS", "NAMES",
+    "BufferName", "CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "FORMS", "NAMES",
     "dtype_of", "as_expr", "above", "BufferRegion", "MetaVar"}
 
 

@@ -210,6 +210,15 @@ class IndexMap:
         """Whether the map is one to one onto the box of its final ranges."""
         return above("index maps").is_bijective(self, ranges, analyzer)
 
+    def is_equivalent_to(self, other_map: IndexMap) -> bool:
+        """Whether two maps can be proved to give the same final indices for all initial ones."""
+        return above("index maps").is_equivalent_to(self, other_map)
+
+    def map_ndarray(self, arr_src: Any) -> Any:
+        """A tensor laid out anew: 0 where no element comes to stand."""
+        return above("a tensor of an array")(
+            above("index maps").map_ndarray(self, arr_src.numpy()))
+
     def map_indices(self, indices: Sequence[Any]) -> list[Any]:
         """The final indices for given initial ones."""
         from .expr import const_index

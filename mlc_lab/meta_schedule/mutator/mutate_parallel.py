@@ -26,6 +26,6 @@ class MutateParallel(Mutator):
                     return None
                 new = trace.copy()
                 changed = {**inst.args, "ann_val": self.rng.choice(others)}
-                new.insts[position] = inst._replace(args=changed)
+                new.insts[position] = inst.with_args(changed)
                 return new
         return None

@@ -8,6 +8,7 @@ some x. `PassContext(config={"tir.fast_math": True})` takes them for x and 0.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Callable
 
 from ...above import above
@@ -155,14 +156,18 @@ def neg(a: PrimExpr) -> PrimExpr:
 
 def min(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *rest: object,
         **kwargs: object) -> Any:
-    """The smaller of two values; on an axis (`axis=`) the minimum reduction of TE."""
-    return min_value_of(a, b) if _is_value(b, kwargs) else _reduction("min", a, b, kwargs)
+    """The smaller of two values, or of more; on an axis (`axis=`) the minimum reduction of TE."""
+    if _is_value(b, kwargs):
+        return reduce(min_value_of, rest, min_value_of(a, b))
+    return _reduction("min", a, b, *rest, **kwargs)
 
 
 def max(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *rest: object,
         **kwargs: object) -> Any:
-    """The larger of two values; on an axis (`axis=`) the maximum reduction of TE."""
-    return max_value_of(a, b) if _is_value(b, kwargs) else _reduction("max", a, b, kwargs)
+    """The larger of two values, or of more; on an axis (`axis=`) the maximum reduction of TE."""
+    if _is_value(b, kwargs):
+        return reduce(max_value_of, rest, max_value_of(a, b))
+    return _reduction("max", a, b, *rest, **kwargs)
 
 
 def _is_value(b: object, kwargs: dict[str, Any]) -> bool:
@@ -170,9 +175,9 @@ def _is_value(b: object, kwargs: dict[str, Any]) -> bool:
     return not (b is None or "axis" in kwargs or isinstance(b, (IterVar, list, tuple)))
 
 
-def _reduction(name: str, a: ExprLike, axis: object, kwargs: dict[str, Any]) -> Any:
+def _reduction(name: str, a: ExprLike, axis: object, *rest: object, **kwargs: Any) -> Any:
     reduction = getattr(above("reductions of TE"), name)
-    return reduction(a, *([axis] if axis is not None else []), **kwargs)
+    return reduction(a, *([axis, *rest] if axis is not None else []), **kwargs)
 
 
 __all__ = [

@@ -53,6 +53,18 @@ def pow(x: ExprLike, y: ExprLike, span: object = None) -> PrimExpr:
 power = pow
 
 
+def likely(cond: ExprLike, span: object = None) -> PrimExpr:
+    """a hint that the condition usually holds"""
+    cond = convert(cond)
+    return Call(cond.dtype, "tir.likely", (cond,))
+
+
+def assume(cond: ExprLike, span: object = None) -> PrimExpr:
+    """a fact the compiler may rely on"""
+    cond = convert(cond)
+    return Call(dt.with_lanes("bool", dt.lanes_of(cond.dtype)), "tir.assume", (cond,))
+
+
 def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
     """The function that builds calls of an intrinsic."""
     op = OPS[f"tir.{row.name}"]
@@ -84,4 +96,5 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
 #: all but those written out above
 _MADE = {row.name: _function(row) for row in INTRINSICS
          if row.result != "given" and row.arity and row.name not in globals()}
-globals().update(_MADE, __all__=["ACCEPTS_INTEGERS", "abs", "pow", "power", *_MADE])
+globals().update(_MADE, __all__=[
+    "ACCEPTS_INTEGERS", "abs", "assume", "likely", "pow", "power", *_MADE])
