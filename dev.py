@@ -11,6 +11,7 @@
 For those who change it:
 
     python dev.py js        check the scripts of the views and bundle them anew (needs node 20)
+    python dev.py texts     collect the texts that are translated, and compile the translations
     python dev.py types     write the stubs of T and R anew, and check types (needs node 20)
     python dev.py check     ruff, and the tests of style, layers and documents: half a minute
     python dev.py coverage  every test, with the lines that it ran: a table, and htmlcov/index.html
@@ -197,7 +198,8 @@ def scripts() -> int:
 
 #: what runs without the environment of the checkout
 ALONE = {"js": scripts, "lessons": lessons, "release": release}
-VERBS = ("lab", "test", "setup", "fuzz", "site", "check", "coverage", "package", "types", *ALONE)
+VERBS = ("lab", "test", "setup", "fuzz", "site", "check", "coverage", "package", "types", "texts",
+         *ALONE)
 
 
 def main() -> int:
@@ -236,6 +238,8 @@ def main() -> int:
                    "tests/test_layers.py", "tests/test_docs.py", "tests/test_readme.py", *rest)
     if verb == "types":
         return types()
+    if verb == "texts":
+        return run("translations/build.py", *rest)
     if verb == "package":
         return package()
     if verb == "fuzz":

@@ -55,6 +55,7 @@ setup(
     package_dir={"mlc_lab_widgets": "widgets"},
     package_data={
         "": ["*.json", "*.npz", "*.pyi", "py.typed"],
+        "mlc_lab.language": ["*/LC_MESSAGES/*.mo"],
         "mlc_lab_widgets": ["bundles/*.js", "js/*.js", "js/*.css",
                             "labextension/*.json", "labextension/static/*.js"],
     },

@@ -26,6 +26,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .language import LANGUAGES, VARIABLE, chosen
+from .language.command import translate
+
 #: What coreutils' `timeout` exits with, so that scripts can tell a time limit from a failure.
 EXIT_TIME_LIMIT = 124
 
@@ -51,24 +54,46 @@ def find_notebooks() -> tuple[Path | None, bool]:
     return (installed, False) if installed.is_dir() else (None, False)
 
 
-def copy_notebooks(source: Path, target: Path) -> int:
-    """Copy lessons that are not in `target` yet; a copy the student has edited is left alone.
+def copy_notebooks(source: Path, target: Path, language: str = "en") -> int:
+    """Copy lessons that are not in `target` yet; a copy the student has edited is left alone. In
+    another language than English their text is translated, as far as there is a translation.
 
     Returns how many files were written.
     """
+    from .language.lessons import in_language
+
     written = 0
     for path in sorted(source.rglob("*")):
         copy = target / path.relative_to(source)
-        if path.is_file() and not copy.exists():
-            copy.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or copy.exists():
+            continue
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".ipynb" and language != "en":
+            made = in_language(json.loads(path.read_text(encoding="utf-8")), path.stem, language)
+            copy.write_text(json.dumps(made, ensure_ascii=False, indent=1), encoding="utf-8")
+        else:
             shutil.copyfile(path, copy)
-            written += 1
+        written += 1
     return written
 
 
 #: settings of JupyterLab that a user has not set: it fetches nothing and does not ask whether to
 _QUIET = {"@jupyterlab/apputils-extension:notification": {
     "fetchNews": "false", "checkForUpdates": False}}
+#: what the folder of copied lessons ends with, by their language
+_SUFFIX = {"en": "", "zh": "-zh"}
+#: JupyterLab's name of a language, and the package that has its menus in it
+_MENUS = {"zh": ("zh_CN", "jupyterlab_language_pack_zh_CN")}
+
+
+def _menus(language: str) -> dict[str, Any]:
+    """JupyterLab's menus in a language, where that is installed."""
+    locale, package = _MENUS.get(language, ("", ""))
+    if not locale or _missing(package):
+        return {}
+    return {"@jupyterlab/translation-extension:plugin": {"locale": locale}}
+
+
 #: the notebook that JupyterLab opens with
 START = "00_start_here.ipynb"
 
@@ -79,15 +104,17 @@ def lab(args: argparse.Namespace) -> int:
         return _fail("JupyterLab is not installed. Install it with:  pip install 'mlc-lab[lab]'")
     source, checkout = find_notebooks()
     folder = Path(args.dir) if args.dir else None
+    language = args.language or chosen()
     if source is None:
         print("mlc-lab: this installation carries no notebooks; opening an empty lab")
         folder = folder or Path.cwd()
-    elif folder is None and checkout:
+    elif folder is None and checkout and language == "en":
         folder = source
     else:
-        folder = folder or Path.cwd() / "mlc-lab-notebooks"
+        folder = folder or Path.cwd() / ("mlc-lab-notebooks" + _SUFFIX[language])
         folder.mkdir(parents=True, exist_ok=True)
-        print(f"mlc-lab: {copy_notebooks(source, folder)} new notebooks copied to {folder}")
+        new = copy_notebooks(source, folder, language)
+        print(f"mlc-lab: {new} new notebooks copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *args.rest]
     if (folder / START).is_file() and not any("default_url" in word for word in args.rest):
         command.append(f"--LabApp.default_url=/lab/tree/{START}")
@@ -96,10 +123,11 @@ def lab(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as config:
         settings = Path(config, "labconfig", "default_setting_overrides.json")
         settings.parent.mkdir()
-        settings.write_text(json.dumps(_QUIET), encoding="utf-8")
+        settings.write_text(json.dumps({**_QUIET, **_menus(language)}), encoding="utf-8")
         path = os.pathsep.join(filter(None, (os.environ.get("JUPYTER_CONFIG_PATH"), config)))
         try:
-            return subprocess.call(command, env={**os.environ, "JUPYTER_CONFIG_PATH": path})
+            return subprocess.call(command, env={
+                **os.environ, "JUPYTER_CONFIG_PATH": path, VARIABLE: language})
         except KeyboardInterrupt:
             return 0
 
@@ -277,6 +305,8 @@ def _parser() -> argparse.ArgumentParser:
 
     verb = verbs.add_parser("lab", help="open JupyterLab on the notebooks")
     verb.add_argument("--dir", help="folder to work in (an installed package copies lessons there)")
+    verb.add_argument("--language", choices=LANGUAGES,
+                      help="of lessons and exercises (default: that of the system)")
     verb.set_defaults(act=lab, takes_rest=True)
 
     verb = verbs.add_parser("run", help="run a Python file or notebook headless")
@@ -465,7 +495,7 @@ def main(argv: list[str] | None = None) -> int:
     if argv[:1] == ["_record"]:
         _record_here(argv[1], argv[2], float(argv[3]), argv[4:])
         return 0
-    parser = _parser()
+    parser = translate(_parser())
     args, rest = parser.parse_known_args(argv)
     if args.version:
         from importlib.metadata import PackageNotFoundError, version

@@ -35,6 +35,7 @@ def _no_answers_at_home(tmp_path_factory):
     """What tests answer, and the servers and commands that they start, is kept for no user."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MLC_LAB_HOME", str(tmp_path_factory.mktemp("home")))
+        patch.setenv("MLC_LAB_LANGUAGE", "en")  # whatever the system's
         yield
 
 

@@ -23,6 +23,7 @@ WIDGETS = ROOT / "widgets"
 BELOW = {
     "above": (),
     "reading": ("above",),
+    "language": (),
     "ir": ("reading",),
     "tir": ("ir",),
     "arith": ("tir",),

@@ -174,7 +174,7 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
     """What is asked, as plain data; nothing of it says how it is solved."""
     one = variant.exercise
     return {
-        "id": one.id, "title": one.title, "level": one.level, "minutes": one.minutes,
+        "id": one.id, "title": variant.title, "level": one.level, "minutes": one.minutes,
         "statement": variant.statement, "kind": one.kind, "seed": variant.seed,
         "program": variant.program.script() if variant.program is not None else "",
         "fields": [{"name": f.name, "question": f.question, "kind": f.kind,

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from ..language import text
 from ..reading import DataError, read_json
 from . import book
 from .catalogue import catalogue, get
@@ -85,14 +86,14 @@ def map_of(exercises: list[Exercise]) -> str:
         entry = kept.get(one.id)
         reached = f"{entry.points} of {entry.of}" if entry else "-"
         lines.append(f"  {one.id:<6} {'*' * one.level:<4} {reached:>9}  {one.minutes:>3} min  "
-                     f"{one.title}")
+                     f"{text(one.title, 'exercises')}")
     return "\n".join(lines)
 
 
 def shown(variant: Variant) -> str:
     """What is asked, how it is marked, and what the answer starts from."""
     one = variant.exercise
-    lines = [f"{one.id}  {one.title}   ({'*' * one.level}, {one.minutes} minutes)", "",
+    lines = [f"{one.id}  {variant.title}   ({'*' * one.level}, {one.minutes} minutes)", "",
              variant.statement, ""]
     if variant.program is not None:
         lines += [variant.program.script(), ""]

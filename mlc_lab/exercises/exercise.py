@@ -30,6 +30,7 @@ from functools import cached_property
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from ..language import text
 from ..lower.pipeline import as_module
 from ..reading import DataError
 
@@ -155,14 +156,19 @@ class Variant:
         return self.exercise.program and as_module(self.exercise.program(self.values))
 
     @property
+    def title(self) -> str:
+        """What it is called, in the reader's language."""
+        return text(self.exercise.title, "exercises")
+
+    @property
     def statement(self) -> str:
-        """What is asked, in Markdown."""
-        return _filled(self.exercise.statement, self.values)
+        """What is asked, in Markdown, in the reader's language."""
+        return _filled(text(self.exercise.statement, "exercises"), self.values)
 
     @property
     def hints(self) -> list[str]:
-        """Three hints, from a nudge to nearly all."""
-        return [_filled(hint, self.values) for hint in self.exercise.hints]
+        """Three hints, from a nudge to nearly all, in the reader's language."""
+        return [_filled(text(hint, "exercises"), self.values) for hint in self.exercise.hints]
 
     @cached_property
     def checks(self) -> list[Check]:
@@ -199,11 +205,11 @@ class Variant:
         return f"<{self.exercise.id} {self.exercise.title}, variant {self.seed!r}: {drawn}>"
 
 
-def _filled(text: str, values: Values) -> str:
+def _filled(words: str, values: Values) -> str:
     """A text with {name} replaced; other braces stay."""
     for name, value in vars(values).items():
-        text = text.replace("{" + name + "}", str(value))
-    return text
+        words = words.replace("{" + name + "}", str(value))
+    return words
 
 
 __all__ = ["Check", "Exercise", "ExerciseError", "Field", "Values", "Variant", "Wrong", "row"]

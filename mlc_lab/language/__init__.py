@@ -1,0 +1,51 @@
+"""The language in which lessons, exercises and the command line are read.
+
+Texts are written in English where they are used. A translation of them is a gettext catalogue: the
+.po files that translators work on are in `translations/` of the repository, what is made of them
+(`zh/LC_MESSAGES/*.mo`) is here. A text without a translation is read in English, so a catalogue may
+be behind; a test says where it is.
+
+    chosen()                         "en" or "zh": MLC_LAB_LANGUAGE, or else the system's language
+    text("Start here", "command")    the text of a domain in that language
+
+A domain is a lesson by the name of its file, "exercises", or "command".
+"""
+
+from __future__ import annotations
+
+import gettext
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+#: the languages, by the names that they have for themselves
+LANGUAGES = {"en": "English", "zh": "中文"}
+#: the environment variable that names the language
+VARIABLE = "MLC_LAB_LANGUAGE"
+#: where the system says it, the first that is set
+_SYSTEM = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
+FOLDER = Path(__file__).parent
+
+
+def chosen() -> str:
+    """The language that was asked for, or the system's; English where there are no texts in it."""
+    wanted = os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _SYSTEM)), "")
+    short = re.split(r"[-_.:@]", wanted)[0].lower()
+    return short if short in LANGUAGES else "en"
+
+
+@cache
+def _catalogue(domain: str, language: str) -> gettext.NullTranslations:
+    return gettext.translation(domain, FOLDER, [language], fallback=True)
+
+
+def text(message: str, domain: str, language: str | None = None) -> str:
+    """A text in a language (the chosen one), as it is written where there is no translation."""
+    language = language or chosen()
+    if language == "en" or not message.strip():
+        return message
+    return _catalogue(domain, language).gettext(message)
+
+
+__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "text"]

@@ -1,0 +1,33 @@
+"""The help of the command line in another language."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from typing import Any
+
+from . import text
+
+
+def texts_of(parser: argparse.ArgumentParser) -> Iterator[tuple[Any, str]]:
+    """(an object, the attribute that holds one of its texts) of a parser and all below it."""
+    if parser.description:
+        yield parser, "description"
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for choice in action._choices_actions:
+                yield choice, "help"
+            for below in action.choices.values():
+                yield from texts_of(below)
+        elif action.help and action.help is not argparse.SUPPRESS:
+            yield action, "help"
+
+
+def translate(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """A parser whose help is in the chosen language."""
+    for holder, name in texts_of(parser):
+        setattr(holder, name, text(getattr(holder, name), "command"))
+    return parser
+
+
+__all__ = ["texts_of", "translate"]

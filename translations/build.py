@@ -1,0 +1,139 @@
+"""Collects the texts that are translated, brings the catalogues up to date, and compiles them.
+
+    python dev.py texts                        after a text has changed, or a translation
+    python dev.py texts 04_traces_and_replay   begin a catalogue that there is not yet
+
+A text that has changed keeps its old translation, marked `fuzzy`: it is not used until a translator
+has looked at it and has taken the mark away. `tests/language` fails for the catalogues of COMPLETE
+as long as there is one.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+
+from babel.messages.catalog import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+from mlc_lab.cli import _parser
+from mlc_lab.exercises.catalogue import catalogue
+from mlc_lab.language import FOLDER, LANGUAGES, lessons
+from mlc_lab.language.command import texts_of
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "translations"
+#: catalogues in which nothing may be missing
+COMPLETE: dict[str, tuple[str, ...]] = {"zh": ()}
+#: lines of a head that say nothing here
+_UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
+                                        b"Generated-By"))
+#: files say no time: they change when texts do
+_TIME = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def of_lessons() -> Iterator[tuple[str, str, str]]:
+    """(domain, text, where it stands) of all lessons."""
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        notebook = json.loads(path.read_text(encoding="utf-8"))
+        for cell, message in lessons.messages(notebook):
+            yield path.stem, message, f"notebooks/{path.name}#{cell}"
+
+
+def of_exercises() -> Iterator[tuple[str, str, str]]:
+    """The same of exercises: titles, statements, hints."""
+    for exercise in catalogue():
+        for message in (exercise.title, exercise.statement, *exercise.hints):
+            yield "exercises", message, f"exercise {exercise.id}"
+
+
+def of_commands() -> Iterator[tuple[str, str, str]]:
+    """The same of the help of the command line."""
+    for holder, name in texts_of(_parser()):
+        yield "command", getattr(holder, name), "mlc-lab --help"
+
+
+def templates() -> dict[str, Catalog]:
+    """The texts of each domain, without translations."""
+    made: dict[str, Catalog] = {}
+    for source in (of_lessons(), of_exercises(), of_commands()):
+        for domain, message, where in source:
+            if domain not in made:
+                made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)
+            if message.strip():
+                made[domain].add(message, auto_comments=[where])
+    return made
+
+
+def read(language: str, domain: str) -> Catalog | None:
+    """The catalogue as it lies in its file; None where there is none."""
+    path = PLACE / language / f"{domain}.po"
+    if not path.exists():
+        return None
+    with path.open("rb") as file:
+        return read_po(file, locale=language, domain=domain)
+
+
+def updated(language: str, template: Catalog) -> Catalog:
+    """The catalogue of a language with the texts of today."""
+    known = read(language, str(template.domain))
+    catalog = known if known is not None else Catalog(
+        locale=language, domain=template.domain, fuzzy=False, header_comment=(
+            f"# Texts of MLC Lab in another language ({language}): {template.domain}."))
+    catalog.update(template)
+    catalog.creation_date = catalog.revision_date = _TIME
+    catalog.obsolete.clear()
+    return catalog
+
+
+def po(catalog: Catalog) -> bytes:
+    """The file that translators work on."""
+    out = io.BytesIO()
+    write_po(out, catalog, width=0, ignore_obsolete=True)
+    lines = out.getvalue().split(b"\n")
+    return b"\n".join(line for line in lines if not line.startswith(_UNSAID))
+
+
+def mo(catalog: Catalog) -> bytes:
+    """The file that is read while the lab runs."""
+    out = io.BytesIO()
+    write_mo(out, catalog)
+    return out.getvalue()
+
+
+def compiled(language: str, domain: str) -> Path:
+    """Where the compiled form of a catalogue lies."""
+    return FOLDER / language / "LC_MESSAGES" / f"{domain}.mo"
+
+
+def missing(catalog: Catalog) -> list[str]:
+    """The texts that have no translation which a translator has looked at."""
+    return [str(m.id) for m in catalog if m.id and (not m.string or m.fuzzy)]
+
+
+def main(*begun: str) -> None:
+    """Write all catalogues, and those that are begun, and say how far each is."""
+    for language in LANGUAGES:
+        if language == "en":
+            continue
+        for domain, template in templates().items():
+            if domain not in begun and read(language, domain) is None:
+                continue
+            catalog = updated(language, template)
+            (PLACE / language).mkdir(parents=True, exist_ok=True)
+            (PLACE / language / f"{domain}.po").write_bytes(po(catalog))
+            done = len(catalog) - len(missing(catalog))
+            target = compiled(language, domain)
+            if done:
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes(mo(catalog))
+            print(f"{language} {domain}: {done} of {len(catalog)} texts")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
