@@ -38,6 +38,8 @@ def test_a_view_says_that_its_kernel_has_gone(lab, chromium, end):
         lab.run_all(page)
         lab.wait_for_cells(page)
         stepper, bench, live = (page.locator(".jp-CodeCell").nth(n) for n in (1, 2, 3))
+        live.get_by_role("slider", name="tile").press("ArrowRight")
+        live.locator(".program").get_by_text("T.grid(16, 2, 16, 24)").wait_for()
         live.locator(".fact", has_text="Time").wait_for()
         stepper.get_by_role("button", name="Last step").click()
         assert page.locator(".mlc.left").count() == 0
@@ -55,6 +57,11 @@ def test_a_view_says_that_its_kernel_has_gone(lab, chromium, end):
         assert "T.grid(16, 32, 24)" in bench.locator(".program").inner_text()
         assert not bench.get_by_role("button", name="Measure", exact=True).is_visible()
         assert live.locator(".fact", has_text="Time").count()
+        slider = live.get_by_role("slider", name="tile")
+        slider.press("ArrowLeft")
+        live.locator(".program").get_by_text("T.grid(16, 4, 8, 24)").wait_for()
+        slider.press("ArrowLeft")
+        live.get_by_text("This page does not have").first.wait_for()
         if end == "shut down":
             return
         # run again it is live
