@@ -632,6 +632,7 @@ declare namespace Data {
   }
 
   interface MarksRow {
+    kind: string;
     title: string;
     points: number;
     of: number;
