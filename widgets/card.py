@@ -20,13 +20,13 @@ from typing import Any
 from mlc_lab.exercises import Result, book
 from mlc_lab.exercises.answers import AnswerError, as_data
 from mlc_lab.exercises.command import as_text
-from mlc_lab.exercises.judge import check, unread
+from mlc_lab.exercises.judge import check, unread, watch
 
 from . import export
 from .view import View, traitlets
 
 ENTRY = "card.js"
-STYLES = ("stepper.css", "card.css")
+STYLES = ("stepper.css", "access.css", "card.css")
 _PRE = "font-size:12px;overflow-x:auto"
 
 
@@ -44,11 +44,14 @@ class Card(View):
     hints    those that were given, and the solution.
     busy     whether an answer is being checked.
     live     whether there is a Python that checks.
+    look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
+    watched  the answer's first accesses, as the access view draws them, with the "position" where
+             the wrong element was written, or a "message"; and the "n" of what was asked.
     rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
     """
 
     _entry, _styles = ENTRY, STYLES
-    _alone = {"busy": False, "live": False}
+    _alone = {"busy": False, "live": False, "look": {}, "watched": {}}
 
     task = traitlets.Dict().tag(sync=True)
     answer = traitlets.Dict().tag(sync=True)
@@ -59,6 +62,8 @@ class Card(View):
     busy = traitlets.Bool(False).tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
     rules = traitlets.Dict().tag(sync=True)
+    look = traitlets.Dict().tag(sync=True)
+    watched = traitlets.Dict().tag(sync=True)
 
     def __init__(self, variant: Any, folder: Any = None, hint_cost: int = 0, solution: bool = True,
                  **traits: Any) -> None:
@@ -66,6 +71,7 @@ class Card(View):
         the others see `exercise`."""
         self.source, self.folder = variant, folder
         self._result: Result | None = None
+        self._checked: Any = ""  # the answer that has these marks
         traits.setdefault("rules", {"cost": hint_cost, "solution": solution})
         kept = book.load().entries.get(variant.exercise.id)
         known = kept if kept is not None and kept.seed == variant.seed else None
@@ -100,6 +106,7 @@ class Card(View):
             self.busy = False
         if not found.error:
             book.keep(found, value)
+        self._checked = value
         return self._show(found, n)
 
     def _show(self, found: Result, n: int) -> Result:
@@ -123,6 +130,20 @@ class Card(View):
         if wanted > 0 and not self._solved():
             book.hinted(self.source.exercise.id, wanted)
         self.hints = texts
+
+    @traitlets.observe("look")
+    def _look_asked(self, change: Any) -> None:
+        threading.Thread(target=self._watch, args=(dict(change["new"]),), daemon=True).start()
+
+    def _watch(self, look: dict[str, Any]) -> None:
+        """Watch the program of the answer that was checked last."""
+        rows, number = self.marks.get("rows") or [], look.get("row")
+        if not isinstance(number, int) or not 0 <= number < len(rows):
+            return
+        element = str(rows[number].get("place", {}).get("element", ""))
+        found = watch(self.source.exercise.id, self._checked, element, self.source.seed,
+                      self.folder)
+        self.watched = {**found, "n": look.get("n")}
 
     def _solved(self) -> bool:
         """Whether all points were reached, now or before."""

@@ -31,6 +31,8 @@ IDLE_S = 60.0
 _NEAR = 32
 #: states that a page has when it has all of them
 _ALL = 96
+#: characters of the states of a page: with its scripts it has at most 10 MB
+BUDGET = 9_000_000
 
 
 @dataclass
@@ -421,9 +423,29 @@ def values(source: Choices, state: Any) -> dict[str, Any]:
 
 
 def write(source: Choices, state: Any) -> str:
-    """A page with all points that are known."""
-    view = {**values(source, state), "addressed": True}, static(source, state)
+    """A page with all points that are known, as far as they go into `BUDGET`."""
+    found = values(source, state)
+    _fit(found["all"], source, state)
+    view = {**found, "addressed": True}, static(source, state)
     return export.write([view], f"Choices of {source.title}", ENTRY, STYLES)
+
+
+def _fit(shown: dict[str, Any], source: Choices, state: Any) -> None:
+    """Leave out what is too much for a page: the accesses of the states that are farthest from the
+    one that is shown, and then those states. The page says what it does not have."""
+    state, points = source.plain(state), source.points
+
+    def far(key: str) -> int:
+        return sum(a != b for a, b in zip(points[key].state, state))
+
+    for drop in (lambda key: shown[key].pop("watched", None), shown.pop):
+        sizes = {key: len(export.embed(value)) for key, value in shown.items()}
+        left = sum(sizes.values())
+        for key in sorted(sizes, key=far, reverse=True):
+            if left <= BUDGET or not far(key):
+                break
+            drop(key)
+            left -= sizes[key] - (len(export.embed(shown[key])) if key in shown else 0)
 
 
 def _reasons(source: Choices) -> dict[str, list[str]]:

@@ -38,19 +38,34 @@ class Judge:
             data = as_data(variant.exercise.kind, answer)
         except AnswerError as error:
             return unread(variant, error)
-        request = {"do": "check", "id": id, "answer": data, "seed": str(seed),
+        reply = self._ask("check", id, data, seed, folder)
+        if reply["status"] == "ok":
+            return Result.from_dict(reply["result"])
+        return nothing(variant, self._why(reply))
+
+    def watch(self, id: str, answer: Any, element: str = "", seed: int | str = 0,
+              folder: str | Path | None = None) -> dict[str, Any]:
+        """The first accesses of an answer's program, as a view draws them, with the "position" where
+        an element was written last; or {"message": why there are none}."""
+        reply = self._ask("watch", id, answer, seed, folder, element=element)
+        return reply["watched"] if reply["status"] == "ok" else {"message": self._why(reply)}
+
+    def _ask(self, do: str, id: str, answer: Any, seed: int | str, folder: str | Path | None,
+             **more: Any) -> dict[str, Any]:
+        request = {"do": do, "id": id, "answer": answer, "seed": str(seed), **more,
                    "folder": None if folder is None else str(Path(folder).resolve())}
         with self._lock:
             if self._worker is None or not self._worker.alive:
                 self._worker = Worker(_SERVICE, memory=self.memory)
-            reply = self._worker.call(request, self.timeout_s)
-        if reply["status"] == "ok":
-            return Result.from_dict(reply["result"])
-        return nothing(variant, {
+            return self._worker.call(request, self.timeout_s)
+
+    def _why(self, reply: dict[str, Any]) -> str:
+        """Why there is no answer of the process."""
+        return {
             "timeout": f"stopped: checking took more than {self.timeout_s:g} s",
             "memory": "stopped: it asked for more memory than an answer may use",
             "crash": f"the program crashed: {reply.get('reason', '')}",
-        }.get(reply["status"]) or reply.get("reason", ""))
+        }.get(reply["status"]) or reply.get("reason", "")
 
     def close(self) -> None:
         """End the process."""
@@ -97,6 +112,12 @@ def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None =
     return _judge.check(id, answer, seed, folder)
 
 
+def watch(id: str, answer: Any, element: str = "", seed: int | str = 0,
+          folder: str | Path | None = None) -> dict[str, Any]:
+    """What the program of an answer (plain data) reads and writes; see `Judge.watch`."""
+    return _judge.watch(id, answer, element, seed, folder)
+
+
 def points(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> float:
     """The points of an answer, after its marks are printed: what a graded cell of a notebook ends
     with. See `check`."""
@@ -105,4 +126,4 @@ def points(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None 
     return float(found.points)
 
 
-__all__ = ["Judge", "check", "nothing", "points", "unread"]
+__all__ = ["Judge", "check", "nothing", "points", "unread", "watch"]

@@ -49,6 +49,7 @@ class LabServer:
             **os.environ,
             "JUPYTER_CONFIG_DIR": str(self.folder / "config"),
             "JUPYTER_DATA_DIR": str(self.folder / "data"),
+            "JUPYTER_PREFER_ENV_PATH": "0",  # the extension of this checkout, as it is now
             "JUPYTER_RUNTIME_DIR": str(self.folder / "runtime"),
             "JUPYTERLAB_SETTINGS_DIR": str(settings),
             "JUPYTERLAB_WORKSPACES_DIR": str(self.folder / "workspaces"),

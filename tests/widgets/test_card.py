@@ -34,6 +34,26 @@ def test_a_card_checks_from_python_and_keeps_what_was_reached():
     assert book.load().entries["01.2"].points == 5
 
 
+def test_a_wrong_answer_can_be_watched_where_it_went_wrong():
+    card = exercises.exercise("01.1", seed="ada")
+    marks = card.check(card.source.wrong[0].answer)
+    at = next(n for n, row in enumerate(marks.rows) if not row.passed)
+    assert marks.rows[at].place["element"] == "C[0, 1]"
+    card._watch({"row": at, "n": 1})
+    found = card.watched
+    assert found["n"] == 1 and len(found["results"]) == 1
+    trace, position = found["trace"], found["position"]
+    site = trace["sites"][trace["site"][position]]
+    assert site["write"] and trace["buffers"][site["buffer"]]["name"] == "C"
+    assert trace["element"][position] == 1  # of C[0, 1]
+    card._watch({"row": 99, "n": 2})
+    assert card.watched["n"] == 1
+    card.check("no program")
+    card._watch({"row": at, "n": 3})
+    assert card.watched["message"]
+    assert not card._alone["watched"]  # a notebook does not keep them
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_shows_the_answer_and_its_marks(chromium, tmp_path, scheme):
     card = exercises.exercise("01.1", seed="<img src=x onerror=alert(1)>")
@@ -93,6 +113,9 @@ def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
         page.keyboard.press("Enter")
         view.locator(".marks li.no").get_by_text("Reading B misses most").wait_for()
         assert view.locator(".points").inner_text() == "2 of 5 points"
+        view.get_by_role("button", name="What it reads and writes").first.click()
+        view.locator(".watched").get_by_role("button", name="Next access").click()
+        assert view.locator(".watched .count").first.inner_text().startswith("2 /")
         view.get_by_role("button", name="Hint 1 of 3").click()
         view.get_by_text("A line of the cache holds 16 numbers").wait_for()
         area.fill(task.reference)

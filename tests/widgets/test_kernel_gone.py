@@ -1,5 +1,7 @@
 """Views in JupyterLab whose kernel restarts, dies or is exchanged: they say so and can be read."""
 
+import re
+
 import pytest
 from browser import open_page
 from lab_server import NOTEBOOK, LabServer
@@ -12,6 +14,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 #: a view of each kind of life: steps, choices, what is built by clicking
 SHOWN = ["stepper", "workbench", "live"]
 SETUP = "from tests.observe.schedules import module as product\nimport mlc_lab, os"
+#: a time that was measured
+TIMED = re.compile(r"Time\s*[\d.]+ [mµn]?s")
 #: how a kernel goes
 ENDS = {
     "restarted": f"void {NOTEBOOK}.sessionContext.session.kernel.restart()",
@@ -38,7 +42,9 @@ def test_a_view_says_that_its_kernel_has_gone(lab, chromium, end):
         lab.run_all(page)
         lab.wait_for_cells(page)
         stepper, bench, live = (page.locator(".jp-CodeCell").nth(n) for n in (1, 2, 3))
-        live.locator(".fact", has_text="Time").wait_for()
+        live.get_by_role("slider", name="tile").press("ArrowRight")
+        live.locator(".program").get_by_text("T.grid(16, 2, 16, 24)").wait_for()
+        live.locator(".fact", has_text=TIMED).wait_for()
         stepper.get_by_role("button", name="Last step").click()
         assert page.locator(".mlc.left").count() == 0
         page.evaluate(ENDS[end])
@@ -54,7 +60,12 @@ def test_a_view_says_that_its_kernel_has_gone(lab, chromium, end):
         assert stepper.locator(".count").first.inner_text() == "5 / 6"
         assert "T.grid(16, 32, 24)" in bench.locator(".program").inner_text()
         assert not bench.get_by_role("button", name="Measure", exact=True).is_visible()
-        assert live.locator(".fact", has_text="Time").count()
+        assert live.locator(".fact", has_text=TIMED).count()
+        slider = live.get_by_role("slider", name="tile")
+        slider.press("ArrowLeft")
+        live.locator(".program").get_by_text("T.grid(16, 4, 8, 24)").wait_for()
+        slider.press("ArrowLeft")
+        live.get_by_text("This page does not have").first.wait_for()
         if end == "shut down":
             return
         # run again it is live

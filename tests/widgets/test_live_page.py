@@ -8,6 +8,7 @@ from browser import open_page
 from observe.test_live import tiled
 
 from mlc_lab.observe.live import Choices
+from mlc_lab_widgets import live
 from mlc_lab_widgets.live import compute, nearest, write
 
 pytestmark = pytest.mark.browser
@@ -224,3 +225,22 @@ def test_the_page_is_small_and_reads_without_scripts(lab):
     assert "<noscript><div><p><b>Choices of product" in text and "L1 misses" in text
     values = json.loads(text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0])
     assert values["all"].keys() == values["points"].keys() == lab.points.keys()
+
+
+def test_a_page_that_would_be_too_large_leaves_out_what_is_farthest(lab, monkeypatch):
+    def states(budget):
+        monkeypatch.setattr(live, "BUDGET", budget)
+        text = write(lab, lab.first).split('type="application/json"')[1].split(">", 1)[1]
+        return json.loads(text.split("<")[0])["all"]
+
+    def far(key):
+        return sum(a != b for a, b in zip(lab.points[key].state, lab.first))
+
+    whole = states(9_000_000)
+    size = sum(len(json.dumps(one, separators=(",", ":"))) for one in whole.values())
+    less = states(size - 1)
+    assert less.keys() == whole.keys()
+    (without,) = [key for key in less if "watched" in whole[key] and "watched" not in less[key]]
+    assert far(without) == max(map(far, whole))
+    own = states(1)
+    assert list(map(far, own)) == [0] and own[next(iter(own))]["watched"]

@@ -124,7 +124,7 @@ def test_a_class_guesses_the_factor_of_a_split(chromium, tmp_path):
         assert "j_0, j_1 = sch.split" not in teacher.locator(".stepper").inner_text()
         teacher.get_by_role("button", name="Next question").click()
         phone.get_by_role("heading", name="What would this step do?").wait_for()
-        phone.get_by_text("factors=[None, 8]").wait_for()
+        phone.get_by_text("factors=[None, 8]").first.wait_for()
 
 
 def test_an_answer_given_without_a_connection_is_sent_when_there_is_one(chromium, tmp_path):

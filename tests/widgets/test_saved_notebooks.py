@@ -63,6 +63,15 @@ typed""",
 from mlc_lab import exercises
 card = exercises.exercise("01.1", seed="ada")
 card""",
+    "report": """\
+import pathlib, tempfile
+from mlc_lab.exercises.teach.roster import file_name
+from small_class import small_class
+marks = pathlib.Path(tempfile.mkdtemp(), "loops")
+marks.mkdir()
+for one in small_class():
+    (marks / file_name(one.student)).write_text(one.as_json(), encoding="utf-8")
+exercises.class_report(marks)""",
     # a search shows its board when it begins, with nothing on it
     "board": """\
 from mlc_lab import meta_schedule as ms
@@ -191,6 +200,11 @@ def test_every_view_is_drawn_and_can_be_used(lab, chromium, path, scheme):
         assert 'live("tile", 16)' in typed.locator(".lines").inner_text()
         card = shown(page, "card")
         assert "01.1" in card.inner_text()
+        report = shown(page, "report")
+        report.get_by_role("tab", name="Wrong answers").click()
+        report.get_by_role("button", name="4 students in 01.2").click()
+        assert "sch.reorder" in report.inner_text()
+        assert report.get_by_role("button", name="Open in the stepper").count() == 0
         board = shown(page, "board")
         assert board.locator(".mark").count() == 3
         board.locator(".mark").first.click()
@@ -234,15 +248,18 @@ def test_running_a_cell_again_makes_its_view_live(lab, chromium):
         page.wait_for_function("document.querySelector('.mlc .count').textContent === '2 / 6'")
 
 
-def test_an_untrusted_notebook_shows_text(lab, chromium):
+@pytest.mark.parametrize("path", [LAB, "notebooks/"], ids=["lab", "notebook7"])
+def test_an_untrusted_notebook_shows_text(lab, chromium, path):
     with open_in_lab(chromium) as page:
         text = (lab.work / "handed.ipynb").read_text(encoding="utf-8")
         text = text.replace("import handmade", "import  handmade")  # nobody has signed that
         (lab.work / "stranger.ipynb").write_text(text, encoding="utf-8")
-        lab.open(page, "stranger.ipynb")
+        lab.open(page, "stranger.ipynb", path)
         shown_text = page.locator(".jp-OutputArea-output").first
         shown_text.locator("details").nth(6).wait_for()
         assert "reverse_compute_at(block=C, loop=j_0)" in shown_text.inner_text()
+        report = page.locator(".jp-Notebook .jp-CodeCell").nth(NAMES.index("report"))
+        report.get_by_text("16 answers, 9 solved").first.wait_for()
         assert page.locator(".mlc").count() == 0
 
 
@@ -281,6 +298,6 @@ def test_what_cannot_be_drawn_is_said(lab, chromium):
 def test_html_for_pages_has_the_pictures(saved, tmp_path):
     nbconvert = pytest.importorskip("nbconvert")
     html, _ = nbconvert.HTMLExporter().from_notebook_node(nbformat.reads(saved, 4))
-    # two of the comparison, none of the card, which is text
-    assert html.count('src="data:image/svg+xml;base64,') == len(CELLS) - 1
+    # two of the comparison; none of the card and of the report, which are text
+    assert html.count('src="data:image/svg+xml;base64,') == len(CELLS) - 2
     assert "model not found" not in html and "Steps of" in html

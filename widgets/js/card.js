@@ -2,13 +2,17 @@
 //
 // Python (widgets/card.py) checks the answer; this draws what it says and sends what was filled in.
 
+import { render as renderAccesses } from "./access.js";
 import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
+import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
 
 /** Milliseconds after the last key until the answer is sent, to be kept in the notebook. */
 const SEND = 400;
 const LEVELS = ["", "one step", "a few steps", "needs thought", "a project"];
+/** Rows whose reason is seen in what the program reads and writes. */
+const SEEN = new Set(["equivalent", "counts"]);
 const NAMES = ["A nudge", "A second hint", "Nearly all", "A solution"];
 
 /**
@@ -88,12 +92,17 @@ export class Card {
   rows = later();
   /** @type {HTMLElement} */
   helps = later();
+  /** @type {HTMLElement} */
+  watched = later();
   /** @type {HTMLButtonElement} */
   button = later();
   /** @type {HTMLElement} */
   status = later();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer = undefined;
+  /** How often accesses were asked for, and what takes their view down. */
+  looks = 0;
+  unwatch = () => {};
 
   /**
    * @param {Data.Model} model
@@ -119,6 +128,7 @@ export class Card {
       ["hints", () => this.drawHints()],
       ["busy", () => this.drawBusy()],
       ["answer", () => this.follow()],
+      ["watched", () => this.drawWatched()],
     ];
     for (const [name, act] of this.followed) model.on(`change:${name}`, act);
     this.drawAnswer();
@@ -129,6 +139,7 @@ export class Card {
 
   close() {
     clearTimeout(this.timer);
+    this.unwatch();
     for (const [name, act] of this.followed) this.model.off(`change:${name}`, act);
     this.unfollow();
   }
@@ -145,6 +156,7 @@ export class Card {
     this.place = h("div", { class: "answer" });
     this.rows = h("ul", { class: "marks" });
     this.helps = h("div", { class: "helps" });
+    this.watched = h("div", { class: "watched", role: "status" });
     this.view.append(
       h(
         "header",
@@ -160,6 +172,7 @@ export class Card {
       this.place,
       h("div", { class: "actions" }, this.button, this.status),
       this.rows,
+      this.watched,
       this.helps,
     );
   }
@@ -355,6 +368,10 @@ export class Card {
         ),
       );
     const stale = marks.n !== this.n;
+    if (stale) {
+      this.unwatch(); // it is another answer's
+      this.watched.replaceChildren();
+    }
     this.rows.classList.toggle("stale", stale);
     const all = marks.points === marks.of;
     this.status.textContent = stale
@@ -376,7 +393,7 @@ export class Card {
               ),
             ),
           ]
-        : marks.rows.map((row) =>
+        : marks.rows.map((row, at) =>
             h(
               "li",
               { class: row.passed ? "yes" : "no" },
@@ -391,12 +408,49 @@ export class Card {
                 row.title,
                 row.says ? h("small", {}, row.says) : null,
                 row.place?.text ? code(row.place.text) : null,
+                this.live && !stale && !row.passed && SEEN.has(row.kind) ? this.looker(at) : null,
               ),
               pointsOf(row.points, row.of),
             ),
           )),
     );
     this.drawHints();
+  }
+
+  // ------------------------------------------------------------------------------- accesses
+
+  /**
+   * A button that opens the access view where a row went wrong.
+   * @param {number} row
+   */
+  looker(row) {
+    const onclick = () => {
+      this.unwatch();
+      this.watched.textContent = "Its program is run …";
+      this.looks++;
+      this.model.set("look", { row, n: this.looks });
+      this.model.save_changes();
+    };
+    return h("button", { type: "button", class: "small", onclick }, "What it reads and writes");
+  }
+
+  drawWatched() {
+    const { n, message, trace, results, position } = this.model.get("watched");
+    if (n !== this.looks) return;
+    this.unwatch();
+    this.watched.textContent = message ? `This cannot be shown: ${message}` : "";
+    if (!trace) return;
+    const place = h("div", {});
+    this.watched.append(
+      ...trace.notes.map((/** @type {string} */ text) => h("p", {}, text)),
+      place,
+    );
+    const values = { trace, results, configuration: 0, position, error: "", live: false };
+    const close = renderAccesses({ model: new PageModel(values), el: place });
+    this.unwatch = () => {
+      close();
+      this.unwatch = () => {};
+    };
   }
 
   // ------------------------------------------------------------------------------- help

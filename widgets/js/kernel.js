@@ -65,7 +65,8 @@ export function followed(view, alone) {
         const place = h("div", {});
         el.replaceChildren(told, place);
         const stop = followTheme(told);
-        const left = view.render({ model: new LeftModel(model, alone), el: place });
+        const values = { ...alone, ...view.left?.(model) };
+        const left = view.render({ model: new LeftModel(model, values), el: place });
         close = () => {
           stop();
           left?.();

@@ -65,13 +65,9 @@ class Notebook {
     panel.sessionContext.iopubMessage.connect((/** @type {any} */ _, /** @type {any} */ message) =>
       this.hear(message),
     );
-    panel.sessionContext.statusChanged.connect(
-      (/** @type {any} */ _, /** @type {string} */ status) => ENDED.has(status) && this.leave(),
-    );
-    for (const changed of ["kernelChanged", "sessionChanged"])
-      panel.sessionContext[changed].connect((/** @type {any} */ _, /** @type {any} */ change) => {
-        if (change.oldValue) this.leave();
-      });
+    this.follows = this.kernel?.id;
+    for (const changed of ["statusChanged", "kernelChanged", "sessionChanged"])
+      panel.sessionContext[changed].connect(() => this.look());
     panel.context.saveState.connect((/** @type {any} */ _, /** @type {string} */ state) => {
       if (state === "started") this.keep();
     });
@@ -111,8 +107,11 @@ class Notebook {
     return this.saved(id) || (content.status === "ok" && Object.hasOwn(content.comms, id));
   }
 
-  /** The kernel has gone: its views are told, since not every way to go is told to widgets. */
-  leave() {
+  /** Whether the kernel has gone: then its views are told, since not every way is told to widgets. */
+  look() {
+    const { follows, kernel } = this;
+    this.follows = kernel?.id;
+    if (!follows || (follows === kernel?.id && !ENDED.has(kernel.status))) return;
     for (const place of this.panel.node.querySelectorAll(`.${FOLLOWED}`))
       place.dispatchEvent(new Event(GONE));
   }

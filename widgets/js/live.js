@@ -586,6 +586,7 @@ export class Live {
 
   /** @param {Data.LivePoint | undefined} old what was shown */
   drawPoint(old) {
+    if (!this.model.get("all")) keepPoint(this.model, this.point);
     this.drawProgram(old);
     this.#drawFacts();
     this.#drawWhy();
@@ -895,6 +896,37 @@ export class Live {
 }
 
 /**
+ * What a kernel has told of each state, for when it has gone.
+ * @type {WeakMap<Data.Model, Map<string, Data.LivePoint>>}
+ */
+const CAME = new WeakMap();
+
+/**
+ * @param {Data.Model} model
+ * @param {Data.LivePoint} point
+ */
+function keepPoint(model, point) {
+  const came = CAME.get(model) ?? new Map();
+  came.delete(point.key); // the last one is what is shown
+  CAME.set(model, came.set(point.key, point));
+}
+
+/**
+ * The states that were shown, as a page has them, with the accesses that are known; the last one is
+ * shown, also where another one was asked for.
+ * @param {Data.Model} model
+ */
+export function pointsOf(model) {
+  const came = CAME.get(model);
+  const last = came && [...came.values()].at(-1);
+  if (!last) return {};
+  const all = Object.fromEntries(came);
+  const watched = model.get("watched");
+  if (watched?.key in all) all[watched.key] = { ...all[watched.key], watched };
+  return { all, state: last.state };
+}
+
+/**
  * What anywidget calls with an element to draw in; the return value takes the view down.
  * @param {Data.Host} host
  */
@@ -903,4 +935,4 @@ export function renderLive({ model, el }) {
   return () => view.remove();
 }
 
-export default { render: renderLive };
+export default { render: renderLive, left: pointsOf };

@@ -167,15 +167,18 @@ class Teacher {
     const { state } = this;
     if (!state) return;
     const { question, revealed } = state;
-    const last = revealed && !isFactor(question) ? question.step : question.step - 1;
-    const now = `${question.recording} ${last}`;
+    const factor = isFactor(question);
+    const last = revealed && !factor ? question.step : question.step - 1;
+    const now = `${question.recording} ${last} ${factor}`;
     if (now === this.stepped) return;
     this.stepped = now;
     /** @type {Record<number, Data.Answer>} */
     const answers = {};
     for (let at = 1; at <= last; at++) answers[at] = { legal: "legal", speed: null };
+    const whole = this.recordings[question.recording];
     const model = new PageModel({
-      recording: this.recordings[question.recording],
+      // the card of the step to come has its number
+      recording: factor ? { ...whole, steps: whole.steps.slice(0, last + 1) } : whole,
       step: last,
       selection: {},
       guess: true,

@@ -6,7 +6,7 @@
 
 import { copyButton, h, later } from "./dom.js";
 import { Editor } from "./editor.js";
-import { Live } from "./live.js";
+import { Live, pointsOf } from "./live.js";
 
 /** Milliseconds after the last key until the text is sent, and until a message is unfolded. */
 const SEND = 150;
@@ -266,4 +266,10 @@ export function renderTyped({ model, el }) {
   return () => view.remove();
 }
 
-export default { render: renderTyped };
+/**
+ * The states that were shown; none while the text cannot be read, which is kept then.
+ * @param {Data.Model} model
+ */
+const left = (model) => (model.get("answer").error ? {} : pointsOf(model));
+
+export default { render: renderTyped, left };

@@ -32,6 +32,8 @@ declare namespace Data {
 
   interface View {
     render(host: Host): () => void;
+    /** What a view has more than its traits when its kernel goes: see `kernel.js`. */
+    left?(model: Model): Record<string, unknown>;
   }
 
   /** What may stand within an element. */
@@ -638,6 +640,7 @@ declare namespace Data {
   }
 
   interface MarksRow {
+    kind: string;
     title: string;
     points: number;
     of: number;
