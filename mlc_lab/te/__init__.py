@@ -27,8 +27,8 @@ pow = power
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
     "ScanOp", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any",
-    "comm_reducer", "compute", "create_prim_func", "create_schedule", "decl_tensor_intrin", "extern",
-    "extern_primfunc", "max", "min", "placeholder", "pow", "power", "prod", "reduce_axis", "round", "scan",
-    "size_var", "sum", "thread_axis", "var", *(
+    "comm_reducer", "compute", "create_prim_func", "create_schedule", "decl_tensor_intrin",
+    "extern", "extern_primfunc", "max", "min", "placeholder", "pow", "power", "prod",
+    "reduce_axis", "round", "scan", "size_var", "sum", "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]

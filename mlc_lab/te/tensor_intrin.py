@@ -68,8 +68,8 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
         raise ValueError("decl_tensor_intrin takes the operation of a te.compute (`c.op`), not "
                          f"{type(op).__name__}")
     if scalar_params:
-        raise ValueError("decl_tensor_intrin: scalar_params is not supported; make an intrinsic for "
-                         "each value")
+        raise ValueError("decl_tensor_intrin: scalar_params is not supported; make an intrinsic "
+                         "for each value")
     inputs, outputs = list(op.input_tensors), list(op.outputs)
     buffers = [(binds or {}).get(t) or decl_buffer(t.shape, t.dtype, t.op.name,
                                                    **(default_buffer_params or {}))
@@ -81,8 +81,8 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
                          "with an update")
     body = made[2] if updates else made
     if not isinstance(body, Stmt):
-        raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it gave "
-                         f"{type(body).__name__}")
+        raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it "
+                         f"gave {type(body).__name__}")
     known = f"te.{name}.{next(_numbers)}"
     TensorIntrin.register(known, _description([*inputs, *outputs]),
                           _implementation(buffers, len(inputs), body, bool(op.reduce_axis)))
