@@ -6,6 +6,7 @@ takes te tensors and gives te tensors, works on symbolic shapes where it can, an
 that do not fit with a ValueError that names both.
 """
 
+from ..above import name_above
 from . import bags, image, nn, resampling, running, sampling, special, windows
 from .broadcast import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, broadcast_to, divide, equal, floor_divide,
@@ -35,6 +36,12 @@ from .transform import (
     reverse_sequence, shape, sliding_window, squeeze, strided_slice, tensor_size, tile, transpose,
     unravel_index,
 )
+
+
+def __getattr__(name: str) -> object:
+    """A name of TVM's `topi` that stands above."""
+    return name_above("topi", name)
+
 
 __all__ = [
     "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax", "argmin",
