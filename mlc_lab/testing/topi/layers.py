@@ -188,7 +188,7 @@ def poolnd_python(np_data: np.ndarray, kernel: Sequence[int], strides: Sequence[
     # the last window may reach beyond the padding, where there is nothing
     wide = [(b, max(e, (n - 1) * s + r - b - given)) for b, e, n, s, r, given in zip(
         padding_before, padding_after, size, strides, reach, data.shape[2:])]
-    low = np.iinfo(dtype).min if np.dtype(dtype).kind in "iu" else -np.inf
+    low = (np.iinfo if np.dtype(dtype).kind in "iu" else np.finfo)(dtype).min
     values = np.pad(data.astype(dtype), [(0, 0), (0, 0), *wide],
                     constant_values=low if pool_type == "max" else 0)
     inside = np.pad(np.ones(data.shape[2:]), wide)
