@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..schedule import Schedule as TirSchedule
 from ..schedule import ScheduleError
-from ..tir.expr import IterVar
+from ..tir.expr import IterVar, Range
 from ..tir.function import PrimFunc
 from .create_prim_func import build_prim_func
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 
 if TYPE_CHECKING:
+    from ..tir.stmt import Stmt
     from .schedule import Schedule, Stage
 
 
@@ -37,6 +38,8 @@ class Replay:
         self.inner: dict[Stage, Any] = {}
         self.inits: dict[Stage, Any] = {}
         self.loops: dict[Stage, dict[IterVar, Any]] = {}
+        #: how far each axis goes where its stage is computed
+        self.ranges: dict[IterVar, Range] = {}
         for stage in schedule.stages:
             if stage.origin_op in names:
                 block = self.sch.get_block(names[stage.origin_op])
@@ -120,13 +123,21 @@ class Replay:
         if stage in self.inner:
             loops += self.sch.get_loops(self.inner[stage])
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
+        self.measure(table)
         for step in stage.steps:
             if step[0] != "tensorize":
                 self.apply(block, table, step)
+                self.measure({axis: table[axis] for axis in step[2]})
         self.init_before(stage, block, table)
         for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
                 self.sch.tensorize(table[step[1][0]], step[1][1])
+
+    def measure(self, table: dict[IterVar, Any]) -> None:
+        """Note how far loops go."""
+        for axis, loop in table.items():
+            found = self.sch.get(loop)
+            self.ranges[axis] = Range.from_min_extent(found.min, found.extent)
 
     def init_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
         """Store the initial value of a reduction before its outermost loop, as TE always does.
@@ -206,4 +217,31 @@ def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
     return Replay(schedule, args, moved)
 
 
-__all__ = ["Replay", "replayed"]
+def all_tensors(schedule: Schedule) -> list[Tensor]:
+    """The inputs of a schedule and its results: arguments with which it can be replayed."""
+    return [t for stage in schedule.stages for t in stage.op.outputs
+            if isinstance(stage.op, PlaceholderOp)] + [
+                t for op in schedule.outputs for t in schedule[op].op.outputs]
+
+
+def InferBound(schedule: Schedule) -> dict[IterVar, Range]:
+    """How far each loop of each stage goes, where the stage is computed.
+
+    Raises ScheduleError where a step is not legal.
+    """
+    replay = replayed(schedule, all_tensors(schedule))
+    for stage in replay.inlined:  # these have no loops: their axes are as they were made
+        replay.ranges.update((axis, axis.dom) for axis in stage.op.axis)
+    return replay.ranges
+
+
+def ScheduleOps(schedule: Schedule, bounds: object = None, debug_keep_trivial_loop: bool = False
+                ) -> Stmt:
+    """The scheduled program over the inputs and results of the schedule, as blocks of TensorIR.
+
+    `bounds` are found anew: the program says how far its loops go.
+    """
+    return replayed(schedule, all_tensors(schedule)).function().body
+
+
+__all__ = ["InferBound", "Replay", "ScheduleOps", "all_tensors", "replayed"]

@@ -12,11 +12,11 @@ from itertools import count
 from typing import Any
 
 from ..tir.buffer import decl_buffer
-from ..tir.expr import Var
+from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc, TensorIntrin
 from ..tir.functor import all_statements
 from ..tir.op import as_int
-from ..tir.stmt import Block, BlockRealize, BufferRegion, Stmt
+from ..tir.stmt import Block, BlockRealize, BufferRegion, Evaluate, Stmt
 from .create_prim_func import create_prim_func
 from .tensor import ComputeOp
 
@@ -80,6 +80,8 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
         raise ValueError("the function of an intrinsic gives a statement, or (body, reset, update) "
                          "with an update")
     body = made[2] if updates else made
+    if isinstance(body, PrimExpr):  # a call
+        body = Evaluate(body)
     if not isinstance(body, Stmt):
         raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it "
                          f"gave {type(body).__name__}")
