@@ -28,7 +28,7 @@ class Replay:
                  twice: Sequence[Operation] = ()) -> None:
         # outputs of the schedule that are no parameters are computed all the same
         self.hidden = [op.outputs[0] for op in schedule.outputs
-                       if not any(tensor in args for tensor in op.outputs)]
+                       if not any(_among(tensor, args) for tensor in op.outputs)]
         func, names, around, self.buffers = build_prim_func(
             [*args, *self.hidden], instead=schedule.instead, from_zero=True,
             twice=[*twice, *_inlined(schedule, args)])
@@ -185,6 +185,12 @@ class Replay:
             getattr(sch, method)(table[args[0]])
 
 
+def _among(tensor: Tensor, args: Sequence[Any]) -> bool:
+    """Whether a tensor is one of the arguments, which may be variables as well: == of these makes
+    an expression."""
+    return any(arg is tensor for arg in args)
+
+
 def _in_order(schedule: Schedule) -> list[tuple]:
     """The changes of the stages; what is cached is inlined after it was: into its copy, then."""
     order = list(schedule.changes)
@@ -201,7 +207,7 @@ def _in_order(schedule: Schedule) -> list[tuple]:
 def _inlined(schedule: Schedule, args: Sequence[Any]) -> list[Operation]:
     """The operations that are inlined and arguments as well: these are computed twice."""
     return [t.op for kind, stage, *_ in schedule.changes if kind == "inline"
-            for t in stage.origin_op.outputs if t in args]
+            for t in stage.origin_op.outputs if _among(t, args)]
 
 
 def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
@@ -211,7 +217,8 @@ def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
         return Replay(schedule, args)
     except ScheduleError as error:
         moved = [t.op for stage in schedule.stages if stage.attached is not None
-                 for t in stage.origin_op.outputs if t in args and isinstance(t.op, ComputeOp)]
+                 for t in stage.origin_op.outputs
+                 if _among(t, args) and isinstance(t.op, ComputeOp)]
         if error.rule != "not_an_output_block" or not moved:
             raise
     return Replay(schedule, args, moved)
