@@ -38,6 +38,7 @@ above.NAMES.update(extensions.NAMES)
 #: TVM's name -> where it is: a module, or "module:name"
 _NAMES: dict[str, str] = {
     "arith": "mlc_lab.arith", "backend": "mlc_lab.backend", "compat": "mlc_lab.compat",
+    "contrib": "mlc_lab.compat.contrib",
     "dlight": "mlc_lab.dlight",
     "ir": "mlc_lab.ir", "meta_schedule": "mlc_lab.meta_schedule",
     "autotvm": "mlc_lab.meta_schedule.legacy.autotvm",

@@ -133,6 +133,7 @@ NAMES: dict[str, dict[str, str]] = {
         "ExprOp": "mlc_lab.tir.expr:PrimExpr", "PrimExprWithOp": "mlc_lab.tir.expr:PrimExpr",
         "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
+    "topi": {"testing": "mlc_lab.testing.topi"},
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
             "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},

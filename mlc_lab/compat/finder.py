@@ -19,8 +19,10 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "auto_scheduler": "meta_schedule.legacy.auto_scheduler",
            "_ffi.base": "error",
            "relax.transform.transform": "relax.transform",
+           "topi.testing": "testing.topi",
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
-           "contrib.cblas": "compat.contrib.cblas",
+           **{f"contrib.{name}": f"compat.contrib.{name}"
+              for name in ("cblas", "cc", "clang", "tedd")},
            "meta_schedule.runner": "meta_schedule.measure.runner",
            "meta_schedule.builder": "meta_schedule.measure.builder"}
 

@@ -26,8 +26,8 @@ After::
 
 Where the result is in local memory, all threads store it; else one of them does. The loops that
 drive the reduction are the innermost ones around the block; a loop of threads may stand among them.
-Where all of the loops around are of threads, other blocks may stand before the one that reduces: each
-thread does them for itself.
+Where all of the loops around are of threads, other blocks may stand before the one that reduces:
+each thread does them for itself.
 """
 
 from __future__ import annotations

@@ -99,6 +99,39 @@ def sources_of(obj: bytes | None, compiled: jit.Compiled | None) -> dict[str, An
     }
 
 
+def c_compiler(cc: str | None = None) -> str:
+    """The C compiler that links: the one given, that of the variable ``CC``, or one on the path."""
+    found = cc or os.environ.get("CC") or next(filter(None, map(shutil.which, (
+        "cc", "gcc", "clang"))), None)
+    if found is None:
+        raise RuntimeError(
+            "a shared library takes a C compiler to link, and none is on the path (looked for cc, "
+            "gcc and clang); export to a name ending in .o instead, which load_module can load"
+        )
+    return found
+
+
+def part_objects(needs: list[str], where: jit.Machine) -> list[bytes]:
+    """Object code, if any, of the parts of the runtime that a library has to bring with it."""
+    parts = _closure_of_parts(needs)
+    if not parts:
+        return []
+    text = native_text(parts, where)
+    # Hidden, so that each of several libraries in one process uses its own.
+    for result in ("ptr", "i32", "void"):
+        text = text.replace(f"\ndefine {result} @mlc", f"\ndefine hidden {result} @mlc")
+    return [jit.compile_ir(text, where).obj]
+
+
+def parts_of_object(data: bytes) -> list[bytes]:
+    """`part_objects` of what object code says that it needs; none for code of other compilers."""
+    try:
+        meta = _meta_in_object(data, "the object code")
+    except DataError:
+        return []
+    return part_objects(meta["needs"], jit.host_machine())
+
+
 def export_library(
     module: Module, path: str, cc: str | None = None,
     fcompile: Callable[[str, list[str]], object] | None = None,
@@ -121,23 +154,9 @@ def export_library(
     compiled = module._compiled
     if compiled is None:
         raise ValueError("this module holds no compiled code to export")
-    compiler = cc or os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
-    compiler = compiler or shutil.which("clang")
-    if compiler is None:
-        raise RuntimeError(
-            "a shared library takes a C compiler to link, and none is on the path (looked for cc, "
-            "gcc and clang); export to a name ending in .o instead, which load_module can load"
-        )
+    compiler = c_compiler(cc)
     objects = [compiled.obj]
-    parts = _closure_of_parts(json.loads(_read_meta_from(compiled))["needs"])
-    if parts:
-        where = compiled.machine
-        text = native_text(parts, where)
-        # Hidden, so that each of several libraries in one process uses its own.
-        text = text.replace("\ndefine ptr @mlc", "\ndefine hidden ptr @mlc")
-        text = text.replace("\ndefine i32 @mlc", "\ndefine hidden i32 @mlc")
-        text = text.replace("\ndefine void @mlc", "\ndefine hidden void @mlc")
-        objects.append(jit.compile_ir(text, where).obj)
+    objects += part_objects(json.loads(_read_meta_from(compiled))["needs"], compiled.machine)
     with tempfile.TemporaryDirectory() as folder:
         names = []
         for index, data in enumerate(objects):

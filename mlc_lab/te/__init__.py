@@ -19,6 +19,7 @@ from .operation import (
     compute, extern, extern_primfunc, placeholder, reduce_axis, scan, size_var, thread_axis, var,
 )
 from .schedule import Schedule, Stage, create_schedule
+from .tag import tag_scope
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
 from .tensor_intrin import decl_tensor_intrin
 
@@ -27,8 +28,8 @@ pow = power
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
     "ScanOp", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any",
-    "comm_reducer", "compute", "create_prim_func", "create_schedule", "decl_tensor_intrin", "extern",
-    "extern_primfunc", "max", "min", "placeholder", "pow", "power", "prod", "reduce_axis", "round", "scan",
-    "size_var", "sum", "thread_axis", "var", *(
+    "comm_reducer", "compute", "create_prim_func", "create_schedule", "decl_tensor_intrin",
+    "extern", "extern_primfunc", "max", "min", "placeholder", "pow", "power", "prod",
+    "reduce_axis", "round", "scan", "size_var", "sum", "tag_scope", "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]

@@ -11,6 +11,7 @@ from ..tir.buffer import Buffer, decl_buffer, extent_of
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, SizeVar, Var, const_index
 from ..tir.function import PrimFunc
 from ..tir.stmt import Evaluate, Stmt
+from .tag import tagged
 from .tensor import (
     ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, TensorSlice,
 )
@@ -104,7 +105,7 @@ def compute(shape: Sequence[Any] | int | PrimExpr, fcompute: Callable, name: str
     values = [_value(e, name) for e in (body if several else (body,))]
     if not values:
         raise ValueError(f"fcompute of {name} returned no value")
-    made = ComputeOp(name, tag, attrs, axis, values)
+    made = ComputeOp(name, tagged(tag), attrs, axis, values)
     return made.outputs if several else made.output(0)
 
 

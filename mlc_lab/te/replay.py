@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..schedule import Schedule as TirSchedule
 from ..schedule import ScheduleError
-from ..tir.expr import IterVar
+from ..tir.expr import IterVar, Range
 from ..tir.function import PrimFunc
 from .create_prim_func import build_prim_func
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 
 if TYPE_CHECKING:
+    from ..tir.stmt import Stmt
     from .schedule import Schedule, Stage
 
 
@@ -27,7 +28,7 @@ class Replay:
                  twice: Sequence[Operation] = ()) -> None:
         # outputs of the schedule that are no parameters are computed all the same
         self.hidden = [op.outputs[0] for op in schedule.outputs
-                       if not any(tensor in args for tensor in op.outputs)]
+                       if not any(_among(tensor, args) for tensor in op.outputs)]
         func, names, around, self.buffers = build_prim_func(
             [*args, *self.hidden], instead=schedule.instead, from_zero=True,
             twice=[*twice, *_inlined(schedule, args)])
@@ -37,6 +38,8 @@ class Replay:
         self.inner: dict[Stage, Any] = {}
         self.inits: dict[Stage, Any] = {}
         self.loops: dict[Stage, dict[IterVar, Any]] = {}
+        #: how far each axis goes where its stage is computed
+        self.ranges: dict[IterVar, Range] = {}
         for stage in schedule.stages:
             if stage.origin_op in names:
                 block = self.sch.get_block(names[stage.origin_op])
@@ -120,13 +123,21 @@ class Replay:
         if stage in self.inner:
             loops += self.sch.get_loops(self.inner[stage])
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
+        self.measure(table)
         for step in stage.steps:
             if step[0] != "tensorize":
                 self.apply(block, table, step)
+                self.measure({axis: table[axis] for axis in step[2]})
         self.init_before(stage, block, table)
         for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
                 self.sch.tensorize(table[step[1][0]], step[1][1])
+
+    def measure(self, table: dict[IterVar, Any]) -> None:
+        """Note how far loops go."""
+        for axis, loop in table.items():
+            found = self.sch.get(loop)
+            self.ranges[axis] = Range.from_min_extent(found.min, found.extent)
 
     def init_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
         """Store the initial value of a reduction before its outermost loop, as TE always does.
@@ -174,6 +185,12 @@ class Replay:
             getattr(sch, method)(table[args[0]])
 
 
+def _among(tensor: Tensor, args: Sequence[Any]) -> bool:
+    """Whether a tensor is one of the arguments, which may be variables as well: == of these makes
+    an expression."""
+    return any(arg is tensor for arg in args)
+
+
 def _in_order(schedule: Schedule) -> list[tuple]:
     """The changes of the stages; what is cached is inlined after it was: into its copy, then."""
     order = list(schedule.changes)
@@ -190,7 +207,7 @@ def _in_order(schedule: Schedule) -> list[tuple]:
 def _inlined(schedule: Schedule, args: Sequence[Any]) -> list[Operation]:
     """The operations that are inlined and arguments as well: these are computed twice."""
     return [t.op for kind, stage, *_ in schedule.changes if kind == "inline"
-            for t in stage.origin_op.outputs if t in args]
+            for t in stage.origin_op.outputs if _among(t, args)]
 
 
 def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
@@ -200,10 +217,38 @@ def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
         return Replay(schedule, args)
     except ScheduleError as error:
         moved = [t.op for stage in schedule.stages if stage.attached is not None
-                 for t in stage.origin_op.outputs if t in args and isinstance(t.op, ComputeOp)]
+                 for t in stage.origin_op.outputs
+                 if _among(t, args) and isinstance(t.op, ComputeOp)]
         if error.rule != "not_an_output_block" or not moved:
             raise
     return Replay(schedule, args, moved)
 
 
-__all__ = ["Replay", "replayed"]
+def all_tensors(schedule: Schedule) -> list[Tensor]:
+    """The inputs of a schedule and its results: arguments with which it can be replayed."""
+    return [t for stage in schedule.stages for t in stage.op.outputs
+            if isinstance(stage.op, PlaceholderOp)] + [
+                t for op in schedule.outputs for t in schedule[op].op.outputs]
+
+
+def InferBound(schedule: Schedule) -> dict[IterVar, Range]:
+    """How far each loop of each stage goes, where the stage is computed.
+
+    Raises ScheduleError where a step is not legal.
+    """
+    replay = replayed(schedule, all_tensors(schedule))
+    for stage in replay.inlined:  # these have no loops: their axes are as they were made
+        replay.ranges.update((axis, axis.dom) for axis in stage.op.axis)
+    return replay.ranges
+
+
+def ScheduleOps(schedule: Schedule, bounds: object = None, debug_keep_trivial_loop: bool = False
+                ) -> Stmt:
+    """The scheduled program over the inputs and results of the schedule, as blocks of TensorIR.
+
+    `bounds` are found anew: the program says how far its loops go.
+    """
+    return replayed(schedule, all_tensors(schedule)).function().body
+
+
+__all__ = ["InferBound", "Replay", "ScheduleOps", "all_tensors", "replayed"]

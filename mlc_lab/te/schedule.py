@@ -15,7 +15,7 @@ from ..tir.buffer import extent_of
 from ..tir.expr import IterVar, Range, Var
 from .cache_write import cached
 from .create_prim_func import operations
-from .replay import replayed
+from .replay import InferBound, ScheduleOps, replayed
 from .rfactor import factored
 from .tensor import ComputeOp, Operation, ScanOp, Tensor
 from .tensor_intrin import DeclaredIntrin
@@ -399,4 +399,4 @@ def create_schedule(ops: Any) -> Schedule:
     return Schedule([op.op if isinstance(op, Tensor) else op for op in ops])
 
 
-__all__ = ["Schedule", "Stage", "create_schedule"]
+__all__ = ["InferBound", "Schedule", "ScheduleOps", "Stage", "create_schedule"]

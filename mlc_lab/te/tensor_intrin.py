@@ -12,11 +12,11 @@ from itertools import count
 from typing import Any
 
 from ..tir.buffer import decl_buffer
-from ..tir.expr import Var
+from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc, TensorIntrin
 from ..tir.functor import all_statements
 from ..tir.op import as_int
-from ..tir.stmt import Block, BlockRealize, BufferRegion, Stmt
+from ..tir.stmt import Block, BlockRealize, BufferRegion, Evaluate, Stmt
 from .create_prim_func import create_prim_func
 from .tensor import ComputeOp
 
@@ -68,8 +68,8 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
         raise ValueError("decl_tensor_intrin takes the operation of a te.compute (`c.op`), not "
                          f"{type(op).__name__}")
     if scalar_params:
-        raise ValueError("decl_tensor_intrin: scalar_params is not supported; make an intrinsic for "
-                         "each value")
+        raise ValueError("decl_tensor_intrin: scalar_params is not supported; make an intrinsic "
+                         "for each value")
     inputs, outputs = list(op.input_tensors), list(op.outputs)
     buffers = [(binds or {}).get(t) or decl_buffer(t.shape, t.dtype, t.op.name,
                                                    **(default_buffer_params or {}))
@@ -80,9 +80,11 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
         raise ValueError("the function of an intrinsic gives a statement, or (body, reset, update) "
                          "with an update")
     body = made[2] if updates else made
+    if isinstance(body, PrimExpr):  # a call
+        body = Evaluate(body)
     if not isinstance(body, Stmt):
-        raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it gave "
-                         f"{type(body).__name__}")
+        raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it "
+                         f"gave {type(body).__name__}")
     known = f"te.{name}.{next(_numbers)}"
     TensorIntrin.register(known, _description([*inputs, *outputs]),
                           _implementation(buffers, len(inputs), body, bool(op.reduce_axis)))

@@ -6,6 +6,7 @@ takes te tensors and gives te tensors, works on symbolic shapes where it can, an
 that do not fit with a ValueError that names both.
 """
 
+from ..above import name_above
 from . import bags, image, nn, resampling, running, sampling, special, windows
 from .broadcast import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, broadcast_to, divide, equal, floor_divide,
@@ -36,22 +37,28 @@ from .transform import (
     unravel_index,
 )
 
+
+def __getattr__(name: str) -> object:
+    """A name of TVM's `topi` that stands above."""
+    return name_above("topi", name)
+
+
 __all__ = [
     "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax", "argmin",
-    "argsort", "arm_cpu", "asin", "asinh", "atan", "atan2", "atanh", "bags", "bitwise_and", "bitwise_not",
-    "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "clip", "concatenate", "cos",
-    "cosh", "cuda", "cumprod", "cumsum", "divide", "dynamic_strided_slice", "einsum", "elemwise_sum",
-    "equal", "erf", "exp", "expand_dims", "eye", "fast_erf", "fast_exp", "fast_tanh", "flip",
-    "floor", "floor_divide", "floor_mod", "full", "full_like", "gather", "gather_nd", "generic", "greater",
-    "greater_equal", "identity", "image", "index_put", "index_tensor", "isfinite", "isinf", "isnan",
-    "layout_transform", "left_shift", "less", "less_equal", "log", "log10", "log2", "log_add_exp",
-    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_set_diag", "max",
-    "maximum", "meshgrid", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal",
-    "one_hot", "power", "prod", "reciprocal", "reinterpret", "repeat", "resampling", "reshape",
-    "reverse_sequence", "right_shift", "round", "rsqrt", "running", "sampling", "scanop",
-    "scatter_elements", "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign",
-    "sin", "sinh", "slice_scatter", "sliding_window", "sort", "special", "split", "sqrt", "square",
-    "squeeze", "stack", "strided_slice", "subtract", "sum", "take", "tan", "tanh", "tensor_size",
-    "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu", "trunc", "unravel_index",
-    "where", "windows", "x86",
+    "argsort", "arm_cpu", "asin", "asinh", "atan", "atan2", "atanh", "bags", "bitwise_and",
+    "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "clip",
+    "concatenate", "cos", "cosh", "cuda", "cumprod", "cumsum", "divide", "dynamic_strided_slice",
+    "einsum", "elemwise_sum", "equal", "erf", "exp", "expand_dims", "eye", "fast_erf", "fast_exp",
+    "fast_tanh", "flip", "floor", "floor_divide", "floor_mod", "full", "full_like", "gather",
+    "gather_nd", "generic", "greater", "greater_equal", "identity", "image", "index_put",
+    "index_tensor", "isfinite", "isinf", "isnan", "layout_transform", "left_shift", "less",
+    "less_equal", "log", "log10", "log2", "log_add_exp", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "matmul", "matrix_set_diag", "max", "maximum", "meshgrid", "min", "minimum",
+    "mod", "multiply", "negative", "nn", "not_equal", "one_hot", "power", "prod", "reciprocal",
+    "reinterpret", "repeat", "resampling", "reshape", "reverse_sequence", "right_shift", "round",
+    "rsqrt", "running", "sampling", "scanop", "scatter_elements", "scatter_nd", "searchsorted",
+    "sequence_mask", "shape", "sigmoid", "sign", "sin", "sinh", "slice_scatter", "sliding_window",
+    "sort", "special", "split", "sqrt", "square", "squeeze", "stack", "strided_slice", "subtract",
+    "sum", "take", "tan", "tanh", "tensor_size", "tensordot", "tile", "topk", "transpose", "tril",
+    "trilu", "triu", "trunc", "unravel_index", "where", "windows", "x86",
 ]

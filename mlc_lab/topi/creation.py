@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import te
@@ -91,19 +92,37 @@ def eye(n: ExprLike, m: ExprLike | None = None, k: int = 0, dtype: str = "float3
                       name="eye", tag="elemwise")
 
 
-def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int = 0, align: str = "RIGHT_LEFT"
-                    ) -> Tensor:
-    """data with `diagonal` on diagonal k of its last two dimensions."""
-    need(isinstance(k, int), "matrix_set_diag: k is one number")
+def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | Sequence[int] = 0,
+                    align: str = "RIGHT_LEFT") -> Tensor:
+    """data with `diagonal` on diagonal k of its last two dimensions, or on diagonals k[0] to k[1].
+
+    Of several, the rows of `diagonal` are the highest first; `align` says at which end of its row a
+    shorter one stands, above and below the main diagonal.
+    """
+    low, high = (k[0], k[-1]) if isinstance(k, (list, tuple)) and len(k) in (1, 2) else (k, k)
+    need(isinstance(low, int) and isinstance(high, int) and low <= high,
+         "matrix_set_diag: k is one number, or two, the smaller first")
+    ends = align.split("_")
+    need(len(ends) == 2 and set(ends) <= {"LEFT", "RIGHT"},
+         f"matrix_set_diag: align is LEFT_RIGHT, RIGHT_LEFT or the like, not {align!r}")
+    rows, columns = data.shape[-2:]
 
     def element(*i: PrimExpr) -> PrimExpr:
         row, column = i[-2], i[-1]
-        at = row if k >= 0 else column
-        return O.if_then_else(O.equal(row + k, column), diagonal(*i[:-2], at), data(*i))
+        number = column - row
+        if low == high:
+            given = diagonal(*i[:-2], row if low >= 0 else column)
+            return O.if_then_else(O.equal(row + low, column), given, data(*i))
+        zero = O.const(0, number.dtype)
+        length = O.min_value_of(columns - O.max_value_of(number, zero),
+                                rows + O.min_value_of(number, zero))
+        short = diagonal.shape[-1] - length
+        above, below = (short if end == "RIGHT" else zero for end in ends)
+        at = O.min_value_of(row, column) + O.if_then_else(number >= zero, above, below)
+        return O.if_then_else(O.all(number >= low, number <= high),
+                              diagonal(*i[:-2], high - number, at), data(*i))
 
     return te.compute(data.shape, element, name="matrix_set_diag", tag="injective")
-
-
 
 
 __all__ = ["arange", "eye", "full", "full_like", "matrix_set_diag", "tril", "trilu", "triu"]

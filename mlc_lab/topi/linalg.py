@@ -9,7 +9,7 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm
 from .broadcast import broadcast_shape
-from .utils import axes, differ, need, number, rounded, sum_type, text
+from .utils import axes, differ, need, number, rounded, same_size, sum_type, text
 
 if TYPE_CHECKING:
     from ..tir.expr import PrimExpr
@@ -85,20 +85,27 @@ def einsum(subscripts: str, *operand: Tensor) -> Tensor:
         for letter, d in zip(letters, x.shape):
             if letter not in sizes or O.is_const_int(sizes[letter], 1):
                 sizes[letter] = d
-            else:
-                need(O.is_const_int(d, 1) or not differ(d, sizes[letter]),
+            elif not O.is_const_int(d, 1):
+                need(not differ(d, sizes[letter]),
                      f"einsum {subscripts}: {letter} is {number(sizes[letter])} and {number(d)} in "
                      + " and ".join(text(t.shape) for t in tensors))
+                if not same_size(d, sizes[letter]):  # one of them may turn out to be 1
+                    sizes[letter] = O.max_value_of(sizes[letter], d)
     summed = [c for c in sizes if c not in out]
     ks = {c: te.reduce_axis((0, sizes[c]), c if c.isalpha() else f"k{n}")
           for n, c in enumerate(summed)}
+
+    def within(at: Any, d: PrimExpr, size: PrimExpr) -> PrimExpr:
+        if same_size(d, size):
+            return at
+        zero = IntImm(d.dtype, 0)
+        return zero if O.is_const_int(d, 1) else O.if_then_else(O.equal(d, 1), zero, at)
 
     def element(*i: PrimExpr) -> Any:
         place = {**dict(zip(out, i)), **ks}
         value: Any = None
         for letters, x in zip(names, tensors):
-            at = [IntImm(d.dtype, 0) if O.is_const_int(d, 1) and not O.is_const_int(sizes[c], 1)
-                  else place[c] for c, d in zip(letters, x.shape)]
+            at = [within(place[c], d, sizes[c]) for c, d in zip(letters, x.shape)]
             one = O.cast(x(*at), wide) if ks else x(*at)
             value = one if value is None else value * one
         return te.sum(value, axis=list(ks.values())) if ks else value

@@ -112,6 +112,11 @@ def differ(a: Any, b: Any) -> bool:
         O.is_const_int(Analyzer().simplify(O.not_equal(left, right)), 1))
 
 
+def same_size(a: Any, b: Any) -> bool:
+    """Whether two sizes are certainly the same."""
+    return a is b or Analyzer().can_prove_equal(a, b)
+
+
 def need(ok: bool, message: str) -> None:
     """Refuse with ValueError unless `ok`."""
     if not ok:

@@ -7,7 +7,7 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import te
-from mlc_lab.compat.contrib import cblas, utils
+from mlc_lab.compat.contrib import cblas, cc, clang, tedd, utils
 
 
 def test_a_folder_for_what_is_exported():
@@ -48,3 +48,60 @@ def test_a_product_of_the_library(transa, transb, batch):
     f(tvm.nd.array(a), tvm.nd.array(b), d)
     a, b = (x.swapaxes(-1, -2) if turn else x for x, turn in ((a, transa), (b, transb)))
     np.testing.assert_allclose(d.numpy(), a @ b + 1, rtol=1e-5)
+
+
+def test_object_files_become_a_library(tmp_path):
+    if cc.get_cc() is None:
+        pytest.skip("no C compiler")
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] + 1.0, name="B")
+    tvm.build(te.create_schedule(B.op), [A, B], "llvm").save(str(tmp_path / "f.o"))
+    cc.create_shared(str(tmp_path / "f.so"), [str(tmp_path / "f.o")])
+    a, b = np.ones(8, "float32"), np.zeros(8, "float32")
+    tvm.runtime.load_module(str(tmp_path / "f.so"))(a, b)
+    assert (b == 2).all()
+    with pytest.raises(RuntimeError, match="linking failed"):
+        cc.create_shared(str(tmp_path / "g.so"), str(tmp_path / "nothing.o"))
+
+
+def test_clang_is_asked_for_llvm(tmp_path, monkeypatch):
+    script = tmp_path / "clang"
+    script.write_text("#!/bin/sh\nwhile [ \"$1\" != -o ]; do shift; done\n"
+                      "grep -q bad \"$3\" && { echo no >&2; exit 1; }\ncat \"$3\" > \"$2\"\n")
+    script.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    out = tmp_path / "out.ll"
+    assert clang.create_llvm("int f();\n", output=str(out)) == "int f();\n" == out.read_text()
+    with pytest.raises(RuntimeError, match="clang failed"):
+        clang.create_llvm("bad\n")
+    monkeypatch.setattr(clang, "find_spec", lambda name: None)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    with pytest.raises(RuntimeError, match="pip install ziglang"):
+        clang.find_clang()
+    assert clang.find_clang(required=False) == []
+
+
+def test_schedules_are_drawn(tmp_path):
+    pytest.importorskip("graphviz")
+    A = te.placeholder((16, 32), name="A")
+    k = te.reduce_axis((0, 32), name="k")
+    B = te.compute((16,), lambda i: te.sum(A[i, k], axis=k), name="B")
+    C = te.compute((16,), lambda i: B[i] * 2.0, name="C")
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=4)
+    s[B].compute_at(s[C], outer)
+    cached = s.cache_read(A, "shared", [B])
+    s[cached].compute_at(s[B], B.op.axis[0])
+    s[C].bind(outer, te.thread_axis("blockIdx.x"))
+    s[C].vectorize(inner)
+    path = tmp_path / "flow.dot"
+    flow = tedd.viz_dataflow_graph(s, dot_file_path=str(path), output_dot_string=True)
+    assert path.read_text() == flow
+    for name in ("A.shared [shared]", "C", "B"):
+        assert f'"{name}"' in flow or f"label={name}" in flow, flow
+    assert flow.count("->") == 3
+    tree = tedd.viz_schedule_tree(s, output_dot_string=True)
+    assert "blockIdx.x" in tree and "vectorized" in tree and "at i.outer" in tree
+    loops = tedd.viz_itervar_relationship_graph(s, output_dot_string=True)
+    assert "split" in loops and "reduction" in loops
+    assert tedd.viz_schedule_tree(s) is None

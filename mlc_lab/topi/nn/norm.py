@@ -98,9 +98,16 @@ def _affine(value: PrimExpr, gamma: Tensor | None, beta: Tensor | None, at: Sequ
     return O.cast(value, dtype)
 
 
-def instance_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None, channel_axis: int,
-                  axis: int | Sequence[int] | None, epsilon: float = 1e-5) -> Tensor:
-    """As layer_norm, with gamma and beta for each index of `channel_axis`."""
+def instance_norm(data: Tensor, gamma: Tensor | None, beta: Tensor | None,
+                  channel_axis: int | Sequence[int], axis: Any = None, epsilon: float = 1e-5
+                  ) -> Tensor:
+    """As layer_norm, with gamma and beta for each index of `channel_axis`.
+
+    TVM 0.18 has no channel axis: `instance_norm(data, gamma, beta, axis, epsilon)`, where axis is a
+    list, is layer_norm.
+    """
+    if isinstance(channel_axis, (list, tuple)):
+        return layer_norm(data, gamma, beta, channel_axis, epsilon if axis is None else axis)
     over = axes_of("instance_norm", axis, data.ndim)
     channel = axis_of("instance_norm", channel_axis, data.ndim)
     for what, param in (("gamma", gamma), ("beta", beta)):

@@ -76,10 +76,11 @@ class Windows:
             return O.const(product(self.sizes), dtype)
         counts, extents = [], [self.data.shape[d] for d in self.where]
         if count_include_pad:  # windows that hang over the padding are cut there
-            for d, n, s, r, b, a in zip(self.where, extents, self.steps, self.reach, self.before,
-                                        self.after):
+            for d, n, s, k, r, b, a in zip(self.where, extents, self.steps, self.reach, self.spread,
+                                           self.before, self.after):
                 first = i[d] * s - b
-                counts.append(O.min_value_of(first + r, n + a) - first)
+                reach = O.min_value_of(first + k, n + a) - first
+                counts.append(O.floordiv(reach + (r - 1), r))
             return O.cast(product(counts), dtype)
         for d, n, s, k, r, b in zip(self.where, extents, self.steps, self.sizes, self.spread,
                                     self.before):

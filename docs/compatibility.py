@@ -1,0 +1,149 @@
+"""Writes docs/compatibility.md: what of TVM 0.18's public Python names is here.
+
+    python docs/compatibility.py            # --check: only say whether the page is as it should be
+
+`tvm_names.json` has the names by namespace; whether one is here is found by asking for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+import mlc_lab.compat
+
+HERE = Path(__file__).parent
+PAGE = HERE / "compatibility.md"
+
+#: (namespace, names, why they are not planned); the first row that fits counts
+NOT_PLANNED = [
+    ("tvm.testing", "call_* initializer after_initializer register_ffi *_summation timeout_job "
+     "device_test echo nop identity_* object_use_count run_check_signal test_* terminate_self "
+     "ErrorTest FrontendTestModule install_request_hook requires_libtorch skip_if_* IS_IN_CI "
+     "SKIP_SLOW_TESTS strtobool fetch_model_from_url *_span_filling DEFAULT_TEST_TARGETS *_run",
+     "hooks of TVM's C++ core, and of its own build"),
+    ("*", "*MemoryPools *PoolInfo PoolInfoProperties usmp calculate_* *_memory_constraints",
+     "memory pools of microcontrollers"),
+    ("*", "hexagon vpi ext_dev disco vulkan rocm mali bifrost adreno intel_graphics vta stm32 rasp "
+     "riscv_cpu hls VerifyVTCMLimit get_vtcm_compaction_passes *VTCM* *AsyncStridedMemCopy",
+     "devices for which nothing is compiled here"),
+    ("*", "mtl cl", "`metal` and `opencl` are their names here"),
+    ("tvm.topi*", "*_alter_layout *_legalize *_infer_layout *_preprocess add_alter_layout "
+     "declaration_* SQNN_* Workload logger POOL_TYPE_CODE cpp softmax_common try_get_* "
+     "get_*_indices get_*_pixel get_inx get_closest_index can_convert_* InvalidShapeError "
+     "hybrid_argwhere_* binary_search ceil_log2", "parts of Relay's operators, or of TVM's code"),
+    ("tvm.topi*", "*winograd* bitserial_* binar* *_pack *NCHWc* *nchwc *gemm_weight* conv2d_NCHWc*",
+     "one operator written several times, each for a device or a layout"),
+    ("tvm.topi*", "sparse* vision simulated_* *deformable* *correlation* *lstm* fifo_buffer "
+     "*roi_* *reorg* fixed_point_*", "operators that only Relay's importers used"),
+    ("tvm.ir", "Constructor GlobalTypeVar IncompleteType Relay* Tensor*Type Type Type[A-Z]* "
+     "Tuple*Type FuncType BaseExpr", "types of Relay, whose place struct info has taken"),
+    ("*", "Array Map String Object* Attrs DictAttrs make_node EnvFunc register_object "
+     "register_extension convert_to_object Scriptable container",
+     "containers and objects of TVM's C++ core: Python's own are used"),
+    ("*", "ptx_* *mma* *simdgroup* tvm_*_matrix_sync tvm_fill_fragment *Fragment *Mma* "
+     "*TensorCore InjectPTXAsyncCopy create_barriers vector* dp4a get_vscale_expr vscale "
+     "get_active_lane_mask q_multiply_*", "instructions of single machines"),
+    ("*", "RPC* *rpc* parser tvm_wrap_excepthook relay_integration executor compile_*",
+     "parts of TVM that need its C++ core or Relay"),
+    ("*", "distributed ccl ccl_* IPC* LowerGPUIPC* RewriteCUDAGraph",
+     "programs over several devices"),
+]
+
+#: what is here and differs: what, and how
+DIFFERS = [
+    ("`import tvm`", "after `mlc_lab.compat.install()` or `%load_ext mlc_lab`; never where a real "
+     "TVM is imported"),
+    ("nodes", "are immutable Python objects; lists in them are tuples"),
+    ("TVMScript", "is parsed, never executed; names of the user's scope are looked up"),
+    ("errors", "have other words than TVM's, and say what would be right; `tvm.TVMError` is the "
+     "base of them"),
+    ("`te` schedules", "are replayed on a `tir.Schedule`; `tvm.lower` prints its program"),
+    ("`topi.x86`, `topi.cuda`, ...", "have one schedule for each kind of stage, not for each "
+     "operator"),
+    ("GPUs", "that are not there are simulated: results are the same, times are a model's"),
+    ("`tvm.testing`", "runs tests for `llvm` unless TVM_TEST_TARGETS names more"),
+    ("`autotvm`, `auto_scheduler`", "are names over the search of `meta_schedule`"),
+    ("`arith`", "gives expressions of equal value, not always of the same form"),
+]
+
+
+def found(namespace: str) -> Any:
+    """The module or class of that name, or None."""
+    try:
+        return importlib.import_module(namespace)
+    except ImportError:
+        module, _, name = namespace.rpartition(".")
+        try:
+            return getattr(importlib.import_module(module), name, None)
+        except ImportError:
+            return None
+
+
+def is_here(namespace: str, name: str) -> bool:
+    """Whether a namespace has a name, as an attribute or as a module below it."""
+    owner = found(namespace)
+    if owner is None:
+        return False
+    try:
+        if hasattr(owner, name):
+            return True
+        importlib.import_module(f"{namespace}.{name}")
+    except ImportError:
+        return False
+    return True
+
+
+def reason(namespace: str, name: str) -> str:
+    """Why a name is not planned, or ""."""
+    for where, patterns, why in NOT_PLANNED:
+        if fnmatchcase(namespace, where) and any(fnmatchcase(name, p) for p in patterns.split()):
+            return why
+    return ""
+
+
+def names() -> dict[str, list[str]]:
+    """TVM's public names by namespace."""
+    data = json.loads((HERE / "tvm_names.json").read_text(encoding="utf-8"))
+    return {namespace: text.split() for namespace, text in data.items()}
+
+
+def text() -> str:
+    """The page."""
+    rows, lacking, total, have = [], [], 0, 0
+    unplanned: dict[str, list[str]] = {}
+    for namespace, known in names().items():
+        missing = [name for name in known if not is_here(namespace, name)]
+        total, have = total + len(known), have + len(known) - len(missing)
+        later = [name for name in missing if not reason(namespace, name)]
+        for name in missing:
+            if name not in later:
+                unplanned.setdefault(reason(namespace, name), []).append(f"{namespace}.{name}")
+        rows.append(f"| `{namespace}` | {len(known) - len(missing)} of {len(known)} |")
+        if later:
+            lacking.append(f"- `{namespace}`: " + ", ".join(f"`{name}`" for name in later))
+    differs = [f"| {what} | {how} |" for what, how in DIFFERS]
+    reasons = [f"- {why}: " + ", ".join(f"`{name}`" for name in sorted(every))
+               for why, every in unplanned.items()]
+    return "\n".join([
+        "# What of TVM is here", "",
+        f"TVM 0.18 has {total} public names in the namespaces below; {have} of them are here.",
+        "A name that is missing says so by its own name when it is asked for.", "",
+        "This page is written by `python docs/compatibility.py`, which asks for each.", "",
+        "| namespace | here |", "|---|---|", *rows, "",
+        "## What differs", "", "| what | how |", "|---|---|", *differs, "",
+        "## What is not here yet", "", *lacking, "",
+        "## What is not planned", "",
+        "Names of which nothing here would make sense, by the reason.", "", *reasons, ""])
+
+
+if __name__ == "__main__":
+    mlc_lab.compat.install()
+    if "--check" not in sys.argv:
+        PAGE.write_text(text(), encoding="utf-8")
+    elif PAGE.read_text(encoding="utf-8") != text():
+        sys.exit("docs/compatibility.md is out of date: run python docs/compatibility.py")

@@ -1,0 +1,45 @@
+"""einsum of sizes that are known when it runs: one of them may be 1."""
+
+import numpy as np
+import pytest
+
+import mlc_lab as tvm
+from mlc_lab import te, topi
+
+
+@pytest.mark.parametrize("k, k2", [(3, 3), (3, 1), (1, 3)])
+def test_a_size_that_turns_out_to_be_one(k, k2):
+    K, K2, n = te.size_var("K"), te.size_var("K2"), te.size_var("n")
+    A, B = te.placeholder((2, K), name="A"), te.placeholder((K2, n), name="B")
+    C = topi.einsum("ij,jk->ik", A, B)
+    a = np.random.rand(2, k).astype("float32")
+    b = np.random.rand(k2, 4).astype("float32")
+    c = np.zeros((2, 4), "float32")
+    tvm.build(te.create_schedule(C.op), [A, B, C], "llvm")(a, b, c)
+    wide = max(k, k2)
+    want = np.broadcast_to(a, (2, wide)) @ np.broadcast_to(b, (wide, 4))
+    np.testing.assert_allclose(c, want, rtol=1e-5)
+
+
+def test_a_number_as_argument_of_a_schedule():
+    x, B = te.var("x", "float32"), te.placeholder((10,), name="B")
+    C = topi.divide(x, B)
+    c = np.zeros(10, "float32")
+    tvm.build(te.create_schedule(C.op), [x, B, C], "llvm")(2.0, np.full(10, 4, "float32"), c)
+    np.testing.assert_array_equal(c, 0.5)
+
+
+def test_instance_norm_as_in_0_18():
+    A = te.placeholder((2, 3, 4), name="A")
+    g, b = te.placeholder((3, 4), name="g"), te.placeholder((3, 4), name="b")
+    C = topi.nn.instance_norm(A, g, b, [1, 2], 1e-5)
+    a, gamma, beta = (np.random.rand(*s).astype("float32") for s in ((2, 3, 4), (3, 4), (3, 4)))
+    c = np.zeros_like(a)
+    tvm.build(te.create_schedule(C.op), [A, g, b, C], "llvm")(a, gamma, beta, c)
+    np.testing.assert_allclose(c, topi.testing.layer_norm_python(a, gamma, beta, (1, 2)),
+                               rtol=1e-4, atol=1e-5)
+
+
+def test_devices_by_their_names():
+    assert tvm.device("sdaccel").device_type == tvm.device("opencl").device_type
+    assert tvm.device("test") == tvm.cpu()
