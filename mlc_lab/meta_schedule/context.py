@@ -56,7 +56,8 @@ class TuneContext:
         if self.target.kind.name != "llvm" and not is_gpu(self.target):
             raise ValueError(f"candidates are measured on this machine, with target \"llvm\", or for "
                              f"a GPU; they cannot be run for {self.target.kind.name!r} here")
-        self.num_threads = num_threads or num_cores(self.target)
+        # of a GPU's program the host has little to do
+        self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
         self.task_name = task_name
         if rand_state is None or rand_state == -1:
             rand_state = random.SystemRandom().randint(1, 2**31 - 1)
