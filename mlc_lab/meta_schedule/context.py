@@ -65,7 +65,8 @@ class TuneContext:
         self.rng = random.Random(rand_state)
         self.args_info = TensorInfo.from_prim_func(self.mod["main"])
         self.flop = count_flops(self.mod)
-        self.replayer = Replayer(self.mod)
+        # rules for GPUs bind loops first, and each step that follows would be checked again
+        self.replayer = Replayer(self.mod, late_checks=is_gpu(self.target))
         self.rejected: dict[str, int] = {}
         self.space_generator = SpaceGenerator.create(space_generator)
         self.search_strategy = SearchStrategy.create(search_strategy)
@@ -124,6 +125,10 @@ class TuneContext:
         Its schedule is to be postprocessed when it is chosen; the judged one has run the steps of
         the stage "judged". Where a step has no stage, both are one schedule, postprocessed.
         """
+        for step in self.space_generator.postprocs:
+            if not step.admits(trace):
+                self.reject(type(step).__name__)
+                return None
         sch = self._replayed(trace, None)
         if sch is None:
             return None

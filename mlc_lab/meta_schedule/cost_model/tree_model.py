@@ -76,7 +76,7 @@ class TreeModel(CostModel):
         hardware = None if is_gpu(context.target) else hardware_of(context.target)
         for candidate in candidates:
             if candidate.features is None and hardware is None:
-                candidate.features = gpu_features_of(candidate.sch.mod)
+                candidate.features = gpu_features_of(candidate.decided or candidate.sch.trace)
             elif candidate.features is None:
                 row, cycles = features_of(candidate.sch.mod, hardware)
                 candidate.features = row, max(cycles, 1.0) / _CLOCK
