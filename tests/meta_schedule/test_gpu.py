@@ -56,7 +56,7 @@ def context(program, target=TAG):
 def some(made, space, count, tries=200):
     """Candidates of a space with decisions drawn anew."""
     rng, out = random.Random(0), []
-    steps = [s for s in made.space_generator.postprocs]
+    steps = made.space_generator.postprocs
     for _ in range(tries):
         trace = Trace(space.trace.insts, drawn_tiles(space.trace, rng))
         if all(step.admits(trace) for step in steps):

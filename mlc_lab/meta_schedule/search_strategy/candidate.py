@@ -10,8 +10,8 @@ from typing import Any
 class MeasureCandidate:
     """A schedule with the types of its arguments.
 
-    `sch` is None while a candidate is judged by its decisions alone. `predicted` is the cost model's
-    score (None without one), `parent` the record id of the trace this one was mutated from,
+    `sch` is None while a candidate is judged by its decisions alone. `predicted` is the cost
+    model's score (None without one), `parent` the record id of the trace this one was mutated from,
     `mutation` what was changed, `generation` the number of mutations.
     """
 
