@@ -54,8 +54,8 @@ class TuneContext:
         self.mod: IRModule = as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
         if self.target.kind.name != "llvm" and not is_gpu(self.target):
-            raise ValueError("candidates are measured on this machine, with target \"llvm\", or for a "
-                             f"GPU; they cannot be run for {self.target.kind.name!r} here")
+            raise ValueError("candidates are measured on this machine, with target \"llvm\", or "
+                             f"for a GPU; they cannot be run for {self.target.kind.name!r} here")
         # of a GPU's program the host has little to do
         self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
         self.task_name = task_name

@@ -1,9 +1,9 @@
 """Features of a candidate for a GPU, for cost models, computed from the decisions of its trace.
 
 No schedule is made for them: to replay a trace takes a tenth of a second, and a search looks at
-many more candidates than it measures. There are the decisions in their order, how many blocks, virtual
-threads and threads they bind, and of the tiles of all axes how many elements the inner levels have.
-There is no estimate of the time: trees learn it from what was measured, or modelled.
+many more candidates than it measures. There are the decisions in their order, how many blocks,
+virtual threads and threads they bind, and of the tiles of all axes how many elements the inner
+levels have. There is no estimate of the time: trees learn it from what was measured, or modelled.
 """
 
 from __future__ import annotations
