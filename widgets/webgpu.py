@@ -67,8 +67,7 @@ def _values(kernels: Any) -> dict[str, Any]:
     """The values of the traits at first: the first two variants that can be run."""
     variants = kernels.data["variants"]
     possible = [n for n, v in enumerate(variants) if not v["error"]] or [0]
-    return {"kernels": kernels.data, "left": possible[0], "right": possible[min(1, len(possible) - 1)],
-            "runs": []}  # fmt: skip
+    return {"kernels": kernels.data, "left": possible[0], "right": possible[:2][-1], "runs": []}
 
 
 def _name(variant: Any) -> str:

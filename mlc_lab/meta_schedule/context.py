@@ -54,9 +54,10 @@ class TuneContext:
         self.mod: IRModule = as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
         if self.target.kind.name != "llvm" and not is_gpu(self.target):
-            raise ValueError(f"candidates are measured on this machine, with target \"llvm\", or for "
-                             f"a GPU; they cannot be run for {self.target.kind.name!r} here")
-        self.num_threads = num_threads or num_cores(self.target)
+            raise ValueError("candidates are measured on this machine, with target \"llvm\", or "
+                             f"for a GPU; they cannot be run for {self.target.kind.name!r} here")
+        # of a GPU's program the host has little to do
+        self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
         self.task_name = task_name
         if rand_state is None or rand_state == -1:
             rand_state = random.SystemRandom().randint(1, 2**31 - 1)
@@ -64,7 +65,8 @@ class TuneContext:
         self.rng = random.Random(rand_state)
         self.args_info = TensorInfo.from_prim_func(self.mod["main"])
         self.flop = count_flops(self.mod)
-        self.replayer = Replayer(self.mod)
+        # rules for GPUs bind loops first, and each step that follows would be checked again
+        self.replayer = Replayer(self.mod, late_checks=is_gpu(self.target))
         self.rejected: dict[str, int] = {}
         self.space_generator = SpaceGenerator.create(space_generator)
         self.search_strategy = SearchStrategy.create(search_strategy)
@@ -123,6 +125,10 @@ class TuneContext:
         Its schedule is to be postprocessed when it is chosen; the judged one has run the steps of
         the stage "judged". Where a step has no stage, both are one schedule, postprocessed.
         """
+        for step in self.space_generator.postprocs:
+            if not step.admits(trace):
+                self.reject(type(step).__name__)
+                return None
         sch = self._replayed(trace, None)
         if sch is None:
             return None

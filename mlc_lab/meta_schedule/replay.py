@@ -15,10 +15,14 @@ from ..schedule.trace import ReplayTable, pair_outputs, translate_argument
 
 
 class Replayer:
-    """Replays traces on one module. `kept` schedules are held at most."""
+    """Replays traces on one module. `kept` schedules are held at most.
 
-    def __init__(self, mod: IRModule, kept: int = 128) -> None:
-        self.mod, self.kept = mod, kept
+    With `late_checks`, whether threads and iterations stay independent is proved once, of what a
+    trace ends in, and not after each of its steps.
+    """
+
+    def __init__(self, mod: IRModule, kept: int = 128, late_checks: bool = False) -> None:
+        self.mod, self.kept, self.late_checks = mod, kept, late_checks
         self._snapshots: OrderedDict[tuple, tuple[Schedule, dict, list]] = OrderedDict()
 
     def replay(self, trace: Trace, decisions: dict[int, Any] | None = None, seed: int = -1
@@ -45,6 +49,8 @@ class Replayer:
                     break  # from here on every replay differs
                 path.append((index, tuple(decision) if isinstance(decision, list) else decision))
         sch, table, start = self._from_snapshot(points, seed)
+        if self.late_checks:
+            sch.check_late(True)
         stops = dict(points)
         for index in range(start, len(insts)):
             inst = insts[index]
@@ -57,6 +63,8 @@ class Replayer:
                 args["decision"] = decisions.get(index)
             outputs = sch.apply(inst.kind, args)
             pair_outputs(inst.outputs, outputs, table, inst)
+        if self.late_checks:
+            sch.check_late(False)
         return sch
 
     def _from_snapshot(self, points: list, seed: int) -> tuple[Schedule, ReplayTable, int]:

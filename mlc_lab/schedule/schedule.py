@@ -90,6 +90,7 @@ class Schedule(Primitives):
         self._names: dict[Any, str] = {}
         #: what stands for the numbers that are left open, by their names (see `open_number`)
         self.open_numbers: dict[str, Any] = {}
+        self._late = False
         self._debug = debug_mask in ("all", -1) or (isinstance(debug_mask, int) and debug_mask > 0)
         self.enable_check = enable_check
         self._working_on: GlobalVar | None = None
@@ -225,10 +226,22 @@ class Schedule(Primitives):
                         for rv, v in self._symbols.items()}
         new._names = dict(self._names)
         new.open_numbers = dict(self.open_numbers)
+        new._late = False
         new._debug, new.enable_check = self._debug, self.enable_check
         new._working_on = self._working_on
         new._seed, new._generator = self.fork_seed(), None
         return new
+
+    def check_late(self, late: bool) -> None:
+        """Whether what steps must leave true of threads and of iterations that run at the same
+        time is checked after each of them, or once: when this is called with False.
+
+        Raises Refusal where it is not true then. A copy checks after each step.
+        """
+        self._late = late
+        if not late:
+            loops_stay_independent(self.state, changed_loops(self.state, {}))
+            threads_agree(self.state)
 
     def become(self, other: "Schedule") -> None:
         """Take over what a copy of this schedule has become; the copy is not to be used again."""
@@ -333,7 +346,7 @@ class Schedule(Primitives):
                     result = kind.fn(state, *positional, **keyword)
                 if state.mod is not before and snapshot is not None:
                     annotations_stay_in_scope(state, snapshot[1])
-                if kind.moves and snapshot is not None:
+                if kind.moves and snapshot is not None and not self._late:
                     loops_stay_independent(state, changed_loops(state, snapshot[1]))
                     threads_agree(state)
         except BaseException as err:

@@ -24,7 +24,9 @@ from ...ir.diagnostics import MLCError
 from ...machine.hardware import hardware_of
 from ...reading import DataError
 from ...reading.arrays import read_arrays
+from ..defaults import is_gpu
 from ..features import features_of
+from ..gpu_features import gpu_features_of
 from .cost_model import CostModel
 
 if TYPE_CHECKING:
@@ -71,12 +73,15 @@ class TreeModel(CostModel):
 
     def _features(self, context: TuneContext, candidates: Sequence[Any]
                   ) -> tuple[np.ndarray, np.ndarray]:
-        hardware = hardware_of(context.target)
+        hardware = None if is_gpu(context.target) else hardware_of(context.target)
         for candidate in candidates:
-            if candidate.features is None:
-                candidate.features = features_of(candidate.sch.mod, hardware)
+            if candidate.features is None and hardware is None:
+                candidate.features = gpu_features_of(candidate.decided or candidate.sch.trace)
+            elif candidate.features is None:
+                row, cycles = features_of(candidate.sch.mod, hardware)
+                candidate.features = row, max(cycles, 1.0) / _CLOCK
         rows = np.stack([c.features[0] for c in candidates])
-        return rows, np.log2([max(c.features[1], 1.0) / _CLOCK for c in candidates])
+        return rows, np.log2([c.features[1] for c in candidates])
 
     def update(self, context: TuneContext, candidates: Sequence[Any], results: Sequence[Any]
                ) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Sequence
 
 from ...workers.pool import shared_pool, usable_cpus
+from ..defaults import is_gpu
 
 #: what the worker processes serve
 SERVICE = f"{__package__}.service"
@@ -120,7 +121,9 @@ class LocalBuilder(Builder):
     def submit(self, build_input: BuilderInput) -> Future:
         """A future of one result."""
         request = {"do": "build", "module": build_input.mod, "target": str(build_input.target)}
-        return then(self.pool.submit(request, self.timeout_sec), _result)
+        # of a simulated GPU the worker runs all warps, which takes longer than to compile
+        patience = self.timeout_sec * (4 if is_gpu(build_input.target) else 1)
+        return then(self.pool.submit(request, patience), _result)
 
     def cancel(self) -> None:
         """Drop what has not begun."""

@@ -272,6 +272,8 @@ class LocalRunner(Runner):
             future: Future = Future()
             future.set_result(_FOREIGN)
             return future
+        if build is not None and "modelled" in (build.meta or {}):
+            return super().prepare(reference)
         pool = self._pool(threads)
         timeout = max(120.0, 4 * self.timeout_sec)
         return then(pool.submit(reference.as_request(), timeout),
@@ -286,12 +288,19 @@ class LocalRunner(Runner):
             future: Future = Future()
             future.set_result(RunnerResult(status="run_error", reason=_FOREIGN))
             return future
+        meta = item.build.meta or {}
+        if "modelled" in meta:
+            ready: Future = Future()
+            ready.set_result(RunnerResult((meta["modelled"],), "ok", _MODELLED, calls=1))
+            return ready
         config = self.evaluator_config.as_request()
         if item.exactly is not None and config["adaptive"]:
             config.update(adaptive=False, number=item.exactly[0], repeat=item.exactly[1])
         request = {"do": "run", "task": item.reference.key, "obj": item.build.obj,
                    "meta": item.build.meta, "threads": item.threads, "best": item.best,
                    "config": config, "placement": item.placement}
+        if "module" in meta:  # of a GPU
+            request.update(do="run_gpu", module=meta["module"], target=meta["target"])
 
         def again(worker: Worker) -> dict | None:
             reply = worker.call(item.reference.as_request(), max(120.0, 4 * self.timeout_sec))
@@ -306,6 +315,9 @@ class LocalRunner(Runner):
         for pool in self._pools.values():
             pool.cancel()
 
+
+#: what is said of a time that was not measured
+_MODELLED = "modelled, not measured: the device is simulated here"
 
 #: why nothing is run of a builder that gives a path
 _FOREIGN = ("LocalRunner runs the object code that LocalBuilder makes, and this builder gave an "

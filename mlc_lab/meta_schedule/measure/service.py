@@ -20,17 +20,74 @@ def build(request: dict) -> dict:
     """Lower and compile `module` for `target`: the object code and its description."""
     from ...target import Target
     from ...backend import llvm
+    from ...backend.source import DIALECTS
     from ...machine.of_target import machine_of
     from ...lower import lower
 
     start = time.perf_counter()
     target = Target(request["target"])
+    if target.kind.name in DIALECTS:
+        return {**_build_gpu(request["module"], target), "seconds": time.perf_counter() - start}
     where = machine_of(target)
     refusal = llvm.why_not_here(where)
     if refusal:
         raise RuntimeError(refusal)
     compiled, meta = llvm.compile_module(lower(request["module"], target=target), where, "main")
     return {"status": "ok", "obj": compiled.obj, "meta": meta,
+            "seconds": time.perf_counter() - start}
+
+
+def _build_gpu(mod: Any, target: Any) -> dict:
+    """A program for a GPU. Where the device is there, it goes to the runner as it is, and the
+    program without threads, which others are compared with, as code for the CPU. Where the device
+    is simulated, what there is to know of a candidate is the time of a model."""
+    from ...backend import llvm
+    from ...backend.device.real import RealDriver
+    from ...lower import lower
+    from ...lower.pipeline import has_thread_axes
+    from ...observe.gpu.counts import count_gpu
+    from ...runtime.driver import driver_of
+
+    real = isinstance(driver_of(target.kind.name), RealDriver)
+    if not has_thread_axes(mod):
+        if not real:
+            return {"status": "ok", "obj": b"", "meta": {"modelled": None}}
+        compiled, meta = llvm.compile_module(lower(mod), None, "main")
+        return {"status": "ok", "obj": compiled.obj, "meta": meta}
+    if real:
+        return {"status": "ok", "obj": b"", "meta": {"module": mod, "target": str(target)}}
+    return {"status": "ok", "obj": b"", "meta": {"modelled": count_gpu(mod, target).seconds}}
+
+
+def run_gpu(request: dict) -> dict:
+    """Run a candidate on a GPU, check its results, time it by the device's clock."""
+    from ...backend.device.gpu_module import build as build_gpu
+    from ...runtime import array
+    from ...runtime.device import device
+    from ...target import Target
+
+    task = _tasks.get(request["task"])
+    if task is None:
+        return {"status": "unprepared"}
+    start = time.perf_counter()
+    target = Target(request["target"])
+    module, where = build_gpu(request["module"], target), device(target.kind.name)
+    task.reset()
+    host = task.tensors
+    task.tensors = [array(t.numpy(), where) for t in host]
+    try:
+        function = module["main"]
+        function(*task.tensors)
+        fault, error = task.fault()
+        if fault:
+            return {"status": "wrong", "reason": fault, "error": error}
+        config = request["config"]
+        timed = module.time_evaluator("main", where, number=config["number"],
+                                      repeat=max(3, config["repeat"]))(*task.tensors)
+    finally:
+        task.tensors = host
+    return {"status": "ok", "times": list(timed.results), "error": error,
+            "calls": config["number"] * max(3, config["repeat"]) + 1,
             "seconds": time.perf_counter() - start}
 
 
@@ -352,4 +409,4 @@ def load(role: str) -> None:
 
 
 #: what a worker of a search does
-HANDLERS = {"build": build, "prepare": prepare, "run": run}
+HANDLERS = {"build": build, "prepare": prepare, "run": run, "run_gpu": run_gpu}

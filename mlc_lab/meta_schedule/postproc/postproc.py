@@ -9,6 +9,7 @@ from ..component import Component
 
 if TYPE_CHECKING:
     from ...schedule.schedule import Schedule
+    from ...schedule.trace import Trace
 
 
 class Postproc(Component):
@@ -25,6 +26,11 @@ class Postproc(Component):
     def apply(self, sch: Schedule) -> bool:
         """Change the schedule; False drops the candidate."""
         raise TypeError(f"{type(self).__name__} has to define apply(sch)")
+
+    def admits(self, trace: Trace) -> bool:
+        """Whether a candidate with these decisions may be kept, as far as that is known before its
+        trace is replayed. Override it where `apply` would drop many."""
+        return True
 
     @staticmethod
     def create(kind: str = "llvm") -> list["Postproc"]:

@@ -8,19 +8,24 @@ shared memory. The pass of the same name
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ...target.limits import limits_of
 from ...tir.op import as_int
 from ...tir.expr import BufferLoad
 from ...tir.stmt import BufferStore, For, Stmt
+from ..trace_extents import bound_extents
 from .postproc import Postproc
 
 if TYPE_CHECKING:
     from ...schedule.schedule import Schedule
+    from ...schedule.trace import Trace
 
 #: results that a thread keeps, and virtual threads, at most
 _RESULTS, _VIRTUAL = 128, 16
+#: threads of a warp, below which lanes are idle
+_WARP = 32
 
 
 class VerifyGPUCode(Postproc):
@@ -28,18 +33,28 @@ class VerifyGPUCode(Postproc):
 
     stage = "judged"
 
-    def apply(self, sch: Schedule) -> bool:
-        """Whether all kernels keep the limits."""
+    def admits(self, trace: Trace) -> bool:
+        """Whether the loops that a trace binds keep the limits."""
+        return self._fits(bound_extents(trace), 1)
+
+    def _fits(self, axes: Mapping[str, int], results: int) -> bool:
         limits = limits_of(self.context.target) if self.context is not None else None
         if limits is None:
             return True
+        threads, virtual, blocks = (
+            math.prod(n for tag, n in axes.items() if tag.startswith(word))
+            for word in ("threadIdx", "vthread", "blockIdx"))
+        idle = threads < _WARP <= virtual * blocks  # lanes that there would be work for
+        return (threads <= limits.threads and virtual <= _VIRTUAL
+                and virtual * results <= _RESULTS and not ("vthread.x" in axes and idle))
+
+    def apply(self, sch: Schedule) -> bool:
+        """Whether all kernels keep the limits."""
         for func in sch.mod.functions.values():
             for kernel in _kernels(func.body):
                 found = _Kernel()
                 found.walk(kernel, 1)
-                threads, virtual = found.most("threadIdx"), found.most("vthread")
-                if not (threads <= limits.threads and virtual <= _VIRTUAL
-                        and virtual * found.results <= _RESULTS):
+                if not self._fits(found.axes, found.results):
                     return False
         return True
 
@@ -57,10 +72,6 @@ class _Kernel:
     def __init__(self) -> None:
         self.axes: dict[str, int] = {}
         self.results = 1  # that a thread keeps, for each virtual thread
-
-    def most(self, axis: str) -> int:
-        """Threads of all axes of a kind together."""
-        return math.prod(n for tag, n in self.axes.items() if tag.startswith(axis))
 
     def walk(self, s: Any, inside: int) -> None:
         """`inside`: iterations of the loops around that belong to one thread."""

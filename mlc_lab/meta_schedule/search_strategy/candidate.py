@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
-
-from ...schedule import Schedule
-
-if TYPE_CHECKING:
-    pass
+from typing import Any
 
 
 @dataclass
 class MeasureCandidate:
     """A schedule with the types of its arguments.
 
-    `predicted` is the cost model's score (None without one), `parent` the record id of the trace
-    this one was mutated from, `mutation` what was changed, `generation` the number of mutations.
+    `sch` is None while a candidate is judged by its decisions alone. `predicted` is the cost
+    model's score (None without one), `parent` the record id of the trace this one was mutated from,
+    `mutation` what was changed, `generation` the number of mutations.
     """
 
-    sch: Schedule
+    sch: Any
     args_info: list[Any] = field(default_factory=list)
     strategy: str = "user"
     predicted: float | None = None

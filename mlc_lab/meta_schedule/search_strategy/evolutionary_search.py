@@ -18,7 +18,10 @@ import math
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 from ...schedule import Trace
+from ..cost_model.tree_model import TreeModel
 from ..mutator.mutator import annotation_of, sampling
+from ..postproc.postproc import Postproc
+from ..trace_extents import drawn_tiles
 from .candidate import MeasureCandidate
 from .search_strategy import SearchStrategy
 
@@ -63,6 +66,9 @@ class EvolutionarySearch(SearchStrategy):
         super().pre_tuning(max_trials, num_trials_per_iter, design_spaces, database, cost_model)
         self.spaces = [s.trace.simplified() for s in design_spaces]
         self._shapes = [_shape(t) for t in self.spaces]
+        #: what can tell of a candidate that it is dropped before it is replayed
+        self._early = [step for step in self.context.space_generator.postprocs
+                       if type(step).admits is not Postproc.admits]
         self.seen: set[tuple] = set()
         self.measured: list[tuple[float, MeasureCandidate]] = []
         self.fixed = [i for i, t in enumerate(self.spaces) if not _samples(t)]
@@ -265,6 +271,11 @@ class EvolutionarySearch(SearchStrategy):
             drawn = Trace(trace.insts, {
                 i: self.context.rng.choices(range(len(weights)), weights)[0]
                 for i, weights in lists.items()})
+            if self._early:
+                drawn = Trace(trace.insts, {**drawn.decisions,
+                                            **drawn_tiles(trace, self.context.rng)})
+                if not all(step.admits(drawn) for step in self._early):
+                    continue
             if not self._often_refused(space, drawn):
                 break
         return drawn
@@ -278,6 +289,8 @@ class EvolutionarySearch(SearchStrategy):
         return self._refused.get(self._size_key(space, trace), 0) >= _REFUSALS
 
     def _make(self, space: int, trace: Trace) -> MeasureCandidate | None:
+        if self._early and isinstance(self.cost_model, TreeModel):
+            return self._undrafted(space, trace)
         drafted = self.context.draft(trace)
         if self._sizes[space]:
             key = self._size_key(space, trace)
@@ -292,6 +305,15 @@ class EvolutionarySearch(SearchStrategy):
                                 draft=drafted.sch if drafted.judged is not drafted.sch else None)
         made.space, made.decided = space, decided
         made.origin_key = self._key(space, decided)
+        return made
+
+    def _undrafted(self, space: int, trace: Trace) -> MeasureCandidate | None:
+        """A candidate that is judged by its decisions, and replayed when it is chosen."""
+        if not all(step.admits(trace) for step in self._early):
+            return None
+        made = MeasureCandidate(None, self.context.args_info, self.name)
+        made.space, made.decided = space, trace
+        made.origin_key = self._key(space, trace)
         return made
 
     def _key(self, space: int, trace: Trace) -> tuple:
@@ -326,6 +348,11 @@ class EvolutionarySearch(SearchStrategy):
 
     def _finish(self, candidate: MeasureCandidate) -> bool:
         """Postprocess a candidate that is to be measured; False if that rejects it."""
+        if candidate.sch is None:
+            drafted = self.context.draft(candidate.decided)
+            if drafted is None:
+                return False
+            candidate.draft = drafted.sch
         if candidate.draft is None:
             return True
         candidate.sch, candidate.draft = candidate.draft, None

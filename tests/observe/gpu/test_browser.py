@@ -35,7 +35,8 @@ def test_it_has_all_that_a_run_needs():
     json.dumps(made.data, allow_nan=False)
     (variant,) = made.data["variants"]
     (kernel,) = variant["kernels"]
-    assert kernel["read_only"] == [True, True, False] and "@workgroup_size(8, 8, 1)" in kernel["text"]
+    assert kernel["read_only"] == [True, True, False]
+    assert "@workgroup_size(8, 8, 1)" in kernel["text"]
     assert variant["launches"] == [
         {"kernel": 0, "grid": [2, 2, 1], "buffers": [0, 1, 2], "scalars": ""}]
     assert variant["buffers"] == [64 * 64 * 4] * 3

@@ -1,0 +1,169 @@
+"""Search for a GPU: the spaces, what is dropped before it is built, times of the model."""
+
+import random
+
+import numpy as np
+import pytest
+from backend.gpu_programs import product
+
+from mlc_lab import build, count_gpu, meta_schedule as ms, runtime
+from mlc_lab.meta_schedule.context import TuneContext
+from mlc_lab.meta_schedule.gpu_features import WIDTH, gpu_features_of
+from mlc_lab.meta_schedule.space_generator.post_order_apply import default_schedule
+from mlc_lab.meta_schedule.trace_extents import bound_extents, drawn_tiles
+from mlc_lab.meta_schedule.workload import as_workload
+from mlc_lab.schedule import Trace
+from mlc_lab.script import from_source
+
+TAG = "nvidia/geforce-rtx-2080-ti"
+SUMS = """
+@T.prim_func
+def main(A: T.Buffer((8, 4096), "float32"), B: T.Buffer((8,), "float32")):
+    for i, k in T.grid(8, 4096):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+"""
+FUSED = """
+@T.prim_func
+def main(A: T.Buffer((64, 32), "float32"), B: T.Buffer((32, 64), "float32"),
+         D: T.Buffer((64, 64), "float32")):
+    E = T.alloc_buffer((64, 32))
+    C = T.alloc_buffer((64, 64))
+    for i, k in T.grid(64, 32):
+        with T.block("E"):
+            vi, vk = T.axis.remap("SS", [i, k])
+            E[vi, vk] = A[vi, vk] * T.float32(2)
+    for i, j, k in T.grid(64, 64, 32):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + E[vi, vk] * B[vk, vj]
+    for i, j in T.grid(64, 64):
+        with T.block("D"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            D[vi, vj] = T.max(C[vi, vj], T.float32(0))
+"""
+
+
+def context(program, target=TAG):
+    return TuneContext(program, target=target, rand_state=1)
+
+
+def some(made, space, count, tries=200):
+    """Candidates of a space with decisions drawn anew."""
+    rng, out = random.Random(0), []
+    steps = made.space_generator.postprocs
+    for _ in range(tries):
+        trace = Trace(space.trace.insts, drawn_tiles(space.trace, rng))
+        if all(step.admits(trace) for step in steps):
+            sch = made.replay(trace, decisions=trace.decisions)
+            if sch is not None:
+                out.append(sch)
+        if len(out) == count:
+            return out
+    raise AssertionError(f"only {len(out)} of {tries} were kept")
+
+
+def outcome(mod, target, *arrays):
+    where = runtime.cuda(0)
+    given = [runtime.array(a, where) for a in arrays]
+    build(mod, target=target)["main"](*given)
+    return given[-1].numpy()
+
+
+@pytest.fixture(autouse=True)
+def _simulated(monkeypatch):
+    monkeypatch.setenv("MLC_LAB_DEVICE", "simulated")
+
+
+def test_products_are_tiled_and_right():
+    made = context(product(64, 64, 64))
+    tiled, default = made.generate_design_space()
+    a, b = (np.random.rand(64, 64).astype("float32") for _ in "ab")
+    for sch in some(made, tiled, 4):
+        text = sch.mod.script()
+        assert 'scope="shared"' in text and "vthread.x" in text and "threadIdx.x" in text
+        assert "meta_schedule." not in text
+        have = outcome(sch.mod, TAG, a, b, np.zeros((64, 64), "float32"))
+        np.testing.assert_allclose(have, a @ b, rtol=1e-4)
+
+
+def test_what_is_before_and_after_a_product_goes_into_it():
+    made = context(from_source(FUSED))
+    space = made.generate_design_space()[0]
+    (sch,) = some(made, space, 1)
+    assert len(count_gpu(sch, TAG)) == 1  # one kernel
+    a, b = np.random.randn(64, 32).astype("float32"), np.random.randn(32, 64).astype("float32")
+    have = outcome(sch.mod, TAG, a, b, np.zeros((64, 64), "float32"))
+    np.testing.assert_allclose(have, np.maximum(2 * a @ b, 0), rtol=1e-3, atol=1e-4)
+
+
+def test_long_sums_are_shared_by_threads():
+    made = context(from_source(SUMS))
+    spaces = made.generate_design_space()
+    shared = [s for s in spaces if s.trace.as_json() and any(
+        i.kind.name == "Bind" and i.args["thread_axis"] == "threadIdx.x" for i in s.trace.insts)]
+    a = np.random.rand(8, 4096).astype("float32")
+    times = []
+    for space in shared:
+        sch = made.replay(space.trace)
+        have = outcome(sch.mod, TAG, a, np.zeros(8, "float32"))
+        np.testing.assert_allclose(have, a.sum(1), rtol=1e-4)
+        times.append(count_gpu(sch, TAG).seconds)
+    assert len(times) == 3 and min(times) * 5 < max(times)
+
+
+def test_what_a_trace_binds_is_known_without_replaying_it():
+    made = context(product(64, 64, 64))
+    tiled = made.generate_design_space()[0]
+    rng = random.Random(3)
+    for _ in range(5):
+        trace = Trace(tiled.trace.insts, drawn_tiles(tiled.trace, rng))
+        sch = made.replayer.replay(trace)
+        seen = {}
+        for loop in sch.get_loops("C_update"):
+            stmt = sch.get(loop)
+            if stmt.thread_binding is not None:
+                seen[stmt.thread_binding.thread_tag] = int(stmt.extent)
+        assert bound_extents(trace) == seen
+        assert gpu_features_of(trace)[0].shape == (WIDTH,)
+
+
+def test_what_breaks_the_limits_is_dropped():
+    made = context(product(128, 128, 128), "webgpu")
+    tiled = made.generate_design_space()[0]
+    verify = next(s for s in made.space_generator.postprocs
+                  if type(s).__name__ == "VerifyGPUCode")
+    tiles = [i for i, inst in enumerate(tiled.trace.insts)
+             if inst.kind.name == "SamplePerfectTile"]
+    for row, column, kept in (([8, 1, 16, 1], [8, 1, 16, 1], True),
+                              ([4, 1, 32, 1], [8, 1, 16, 1], False),  # 512 threads, 256 at most
+                              ([1, 8, 16, 1], [1, 8, 16, 1], False),  # 64 virtual threads
+                              ([32, 1, 2, 2], [32, 1, 2, 2], False)):  # 4 threads of a warp
+        trace = Trace(tiled.trace.insts, dict(zip(tiles, (row, column, [8, 16]))))
+        assert verify.admits(trace) == kept
+    # two tiles of 128 x 16 and of 16 x 128, 16 kB each
+    large = Trace(tiled.trace.insts, dict(zip(tiles, ([2, 1, 16, 4], [2, 1, 16, 4], [2, 64]))))
+    assert made.replay(large) is None and "RewriteCooperativeFetch" in made.rejected
+
+
+def test_a_search_by_the_model_finds_what_is_better_than_the_default(tmp_path):
+    mod = product(64, 64, 64)
+    database = ms.tune_tir(mod, target=TAG, work_dir=tmp_path, max_trials_global=12, seed=1,
+                           verbose=False)
+    records = database.get_all_tuning_records()
+    assert {r.status for r in records} == {"ok"} and len(records) == 12
+    assert all("modelled" in r.reason for r in records)
+    sch = ms.tir_integration.compile_tir(database, mod, TAG)
+    best, default = (count_gpu(s, TAG).seconds for s in (
+        sch, default_schedule(as_workload(mod), TAG)))
+    assert best <= default and best == pytest.approx(min(r.time for r in records))
+
+
+def test_targets_that_cannot_be_searched_for_are_refused():
+    with pytest.raises(ValueError, match="or for a GPU; they cannot be run for 'hexagon'"):
+        context(product(8, 8, 8), "hexagon")
