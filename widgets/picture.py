@@ -328,7 +328,7 @@ def search(board: dict[str, Any]) -> str:
     def place(time: float) -> float:
         return top + tall * (1 - math.log(time / best) / (math.log(worst / best) or 1.0))
 
-    for one in times:
+    for one in filter(None, times):  # a search that goes on has no trial of its own at first
         step, each = wide / max(len(one) - 1, 1), math.ceil(len(one) / POINTS)
         for n in range(0, len(one), each):
             scene.rectangle(PAD + step * n - 2, place(one[n]) - 2, 4, 4, "new-ink")

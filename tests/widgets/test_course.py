@@ -46,7 +46,7 @@ def write(folder, name, *cells):
 def test_the_map_has_every_lesson_with_its_duration():
     known = {str(one.number): (one.path.name, str(one.minutes)) for one in lessons(NOTEBOOKS)}
     assert {number: (file, time) for number, file, time in map_rows()} == known
-    assert len(known) == 12
+    assert len(known) >= 12
 
 
 def test_the_map_says_where_to_start_and_is_first_in_the_folder():

@@ -6,6 +6,7 @@ import handmade
 import pytest
 
 from mlc_lab.observe.alignment import keyed, rows
+from mlc_lab_widgets import picture
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,3 +89,9 @@ def test_what_there_is_not_is_refused_by_name():
         recording.step_svg(1, "photo")
     with pytest.raises(ValueError, match="light, dark"):
         recording.step_svg(1, theme="blue")
+
+
+def test_a_search_that_goes_on_is_drawn_before_its_first_trial():
+    board = {"title": "again", "sessions": [{"key": "old"}, {"key": "new"}],
+             "trials": [{"session": "old", "time": time} for time in (2e-3, 1e-3, 3e-3)]}
+    assert "3 trials" in " ".join(texts(picture.search(board)))

@@ -1,0 +1,63 @@
+"""The lessons: kept without outputs, each with the parts that a reader who is alone needs."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SITE = "https://mlc-lab.github.io/mlc-lab/notebooks/"
+
+
+def cells(path):
+    return json.loads(path.read_text(encoding="utf-8"))["cells"]
+
+
+def prose(path):
+    return "\n\n".join("".join(c["source"]) for c in cells(path) if c["cell_type"] == "markdown")
+
+
+#: those that say what they take for granted, and what one can do afterwards
+ALONE = [path for path in NOTEBOOKS if "Afterwards you can" in prose(path)]
+
+
+def test_all_but_the_map_and_lessons_of_elsewhere_are_for_readers_who_are_alone():
+    assert {path.stem[:2] for path in ALONE} >= {
+        "00", *(f"{number:02}" for number in (*range(1, 13), *range(17, 23)))}
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_no_outputs_are_kept(path):
+    assert not [c["id"] for c in cells(path)
+                if c["cell_type"] == "code" and (c["outputs"] or c["execution_count"])]
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
+def test_a_lesson_leads_to_its_page_of_the_site(path):
+    assert f"({SITE}{path.stem}.html)" in "".join(cells(path)[0]["source"])
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
+def test_a_lesson_has_its_parts_in_order(path):
+    text = prose(path)
+    parts = ["What it takes for granted", "Afterwards you can"]
+    if path.stem[:2] != "00":
+        parts += ["## What goes wrong", "## Exercises", "## Where the ideas come from"]
+    places = [text.find(part) for part in parts]
+    assert min(places) >= 0 and places == sorted(places), dict(zip(parts, places))
+    assert re.search(r"\b(Predict|predict|Guess|guess|Prediction)\b", text)
+
+
+@pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
+def test_headings_are_in_order(path):
+    levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(path), re.M)]
+    assert levels[0] == 1 and levels.count(1) == 1
+    assert all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_lessons_lead_to_files_that_are_there(path):
+    for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", prose(path)):
+        assert (path.parent / target).exists(), target
