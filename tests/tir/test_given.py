@@ -96,3 +96,13 @@ def test_all_definitions_are_renewed():
     old, new = tir.pre_order(scaled.body), tir.pre_order(again.body)
     loops = {n.loop_var for n in old if isinstance(n, tir.For)}
     assert loops and not loops & {n.loop_var for n in new if isinstance(n, tir.For)}
+
+
+def test_a_reduction_by_name_and_by_place_is_the_same():
+    from mlc_lab import te
+
+    A = te.placeholder((8, 4), name="A")
+    k = te.reduce_axis((0, 4), "k")
+    by_name, by_place = tir.max(A[0, k], axis=k), tir.max(A[0, k], k, k.var > 1)
+    assert isinstance(by_name, tir.Reduce) and isinstance(by_place, tir.Reduce)
+    assert_structural_equal(by_place.condition, k.var > 1)
