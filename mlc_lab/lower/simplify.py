@@ -29,12 +29,12 @@ from ..tir.expr import (
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, leaves_loop, pre_order
 from ..tir.op import as_int, const, effect_of
-from ..tir.op.intrinsic import OPAQUE, PURE, UPDATES
+from ..tir.op.intrinsic import PURE
 from ..tir.stmt import (
     Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt,
     SeqStmt, Stmt, seq,
 )
-from .common import function_pass
+from .common import function_pass, may_write
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -144,14 +144,7 @@ class Simplifier(Mutator):
         read = {n.buffer.data for n in parts if type(n) is BufferLoad}
         if not read and all(effect_of(n) == PURE for n in parts if type(n) is Call):
             return False
-        for n in pre_order(node):
-            if type(n) is BufferStore and (n.buffer.data in read or n.buffer.data in self.pointers
-                                           or not self.pointers.isdisjoint(read)):
-                return True
-            if type(n) is Call and effect_of(n) in (UPDATES, OPAQUE) or (
-                    type(n) is LetStmt and n.var.dtype == "handle"):
-                return True
-        return False
+        return may_write(node, read, self.pointers)
 
     def _contrary(self, condition: PrimExpr) -> PrimExpr:
         """The negation in a form that facts can be read from."""
