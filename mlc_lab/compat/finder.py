@@ -22,7 +22,8 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            "contrib.cblas": "compat.contrib.cblas",
            "meta_schedule.runner": "meta_schedule.measure.runner",
-           "meta_schedule.builder": "meta_schedule.measure.builder"}
+           "meta_schedule.builder": "meta_schedule.measure.builder",
+           "meta_schedule.tune_context": "meta_schedule.context"}
 
 
 class _AliasLoader(Loader):

@@ -34,8 +34,9 @@ from .verify_kernels import VerifyKernels
 
 __all__ = [
     "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
-    "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock",
-    "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce",
+    "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
+    "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
+    "LowerThreadAllreduce",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify",
     "SplitHostDevice", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync",
     "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes",

@@ -8,10 +8,20 @@ if TYPE_CHECKING:
     from ..target.target import Target
 
 
+def _for_cpu(target: Target | str | None) -> None:
+    """ValueError for a GPU: what is here is for CPUs."""
+    if "gpu" in getattr(target, "keys", ()):
+        kind = getattr(getattr(target, "kind", None), "name", target)
+        raise ValueError(f"there are no default rules for {kind!r}, and candidates cannot be run "
+                         f"for {kind!r} here: give the target \"llvm\", or a space generator with "
+                         "sch_rules, postprocs and mutator_probs of its own")
+
+
 def default_rules(target: Target | str | None) -> list[Any]:
     """Schedule rules for CPUs, in the order in which they are tried at a block."""
     from . import schedule_rule as rules
 
+    _for_cpu(target)
     return rules.for_cpu(target)
 
 
@@ -19,6 +29,7 @@ def default_postprocs(target: Target | str | None) -> list[Any]:
     """Postprocessors for CPUs, in the order they run."""
     from . import postproc
 
+    _for_cpu(target)
     return postproc.for_cpu(target)
 
 
@@ -26,6 +37,7 @@ def default_mutators(target: Target | str | None) -> dict[Any, float]:
     """Mutators with the probability of each."""
     from . import mutator
 
+    _for_cpu(target)
     return mutator.for_cpu(target)
 
 
