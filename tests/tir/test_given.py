@@ -106,3 +106,17 @@ def test_a_reduction_by_name_and_by_place_is_the_same():
     by_name, by_place = tir.max(A[0, k], axis=k), tir.max(A[0, k], k, k.var > 1)
     assert isinstance(by_name, tir.Reduce) and isinstance(by_place, tir.Reduce)
     assert_structural_equal(by_place.condition, k.var > 1)
+
+
+def test_a_number_that_no_float32_holds_is_a_float64():
+    assert tir.const(3.4e38).dtype == "float32" and tir.const(float("inf")).dtype == "float32"
+    assert tir.const(3.5e38).dtype == "float64" and tir.const(-3.5e38).dtype == "float64"
+
+
+def test_floats_have_no_bit_operations():
+    x = tir.Var("x", "float32")
+    for operate in (lambda: x & x, lambda: x << 1, lambda: x ^ x, lambda: tir.bitwise_not(x),
+                    lambda: tir.const(1.5) | tir.const(2.0)):
+        with pytest.raises(ValueError, match="is a float: convert it first"):
+            operate()
+    assert (tir.Var("b", "bool") & tir.Var("c", "bool")).dtype == "bool"
