@@ -11,7 +11,7 @@ from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..schedule.error import Refusal, ScheduleError
 from ..tir.access import block_access_regions
-from ..tir.expr import BufferLoad, Call, IntImm, Let, Op, PointerType, StringImm, Var
+from ..tir.expr import BufferLoad, Call, IntImm, Let, Op, PointerType, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Visitor, pre_order, substitute
 from ..tir.op import as_int, effect_of
@@ -167,7 +167,7 @@ class _Bounds(Visitor):
             self.under(node.args[0], lambda: self.visit(node.args[1]))
             self.under(logical_not(node.args[0]), lambda: self.visit(node.args[2]))
         else:
-            self.default(node)
+            self.visit_children(node)
 
     def under(self, condition: Any, visit: Any) -> None:
         self.conditions.append(substitute(condition, self.values))
@@ -176,11 +176,11 @@ class _Bounds(Visitor):
 
     def visit_BufferLoad(self, node: BufferLoad) -> None:
         self.check(node)
-        self.default(node)
+        self.visit_children(node)
 
     def visit_BufferStore(self, node: BufferStore) -> None:
         self.check(node)
-        self.default(node)
+        self.visit_children(node)
 
     def check(self, node: BufferLoad | BufferStore) -> None:
         analyzer = Analyzer()
@@ -237,7 +237,7 @@ def _most(func: PrimFunc, alignment: int, constants: bool) -> dict[str, int]:
     def walk(node: Any, made: frozenset[Var]) -> None:
         taken = [(var, scope, -(-size // alignment) * alignment)
                  for var, scope, size in _allocations(node, constants) if var not in made]
-        for var, scope, size in taken:
+        for _, scope, size in taken:
             now[scope] = now.get(scope, 0) + size
             most[scope] = max(most.get(scope, 0), now[scope])
         made = made.union(var for var, _, _ in taken)
@@ -376,7 +376,7 @@ def VerifyMemory() -> Pass:
             node = _on_host(func.body)
             if node is not None:
                 raise RuntimeError(
-                    f"function {var.name_hint} is for {target.kind}, and accesses "
+                    f"function {var.name_hint} is for {target.kind.name}, and accesses "
                     f"{node.buffer.name} outside of all loops that are bound to threads: bind a "
                     "loop around it with sch.bind")
         return mod

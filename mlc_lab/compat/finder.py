@@ -24,7 +24,8 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            **{f"contrib.{name}": f"compat.contrib.{name}"
               for name in ("cblas", "cc", "clang", "tedd")},
            "meta_schedule.runner": "meta_schedule.measure.runner",
-           "meta_schedule.builder": "meta_schedule.measure.builder"}
+           "meta_schedule.builder": "meta_schedule.measure.builder",
+           "meta_schedule.tune_context": "meta_schedule.context"}
 
 
 class _AliasLoader(Loader):

@@ -7,6 +7,7 @@ from .common import LowerError
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
+from .hoist_if_then_else import HoistIfThenElse
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
@@ -32,9 +33,10 @@ from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
 __all__ = [
-    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "InjectVirtualThread",
-    "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock",
-    "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce",
+    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
+    "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
+    "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
+    "LowerThreadAllreduce",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify",
     "SplitHostDevice", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync",
     "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes",

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any, Callable
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
-from ..tir.expr import Add, Broadcast, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub
+from ..tir.expr import Add, Broadcast, Call, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub, Var
 from ..tir.function import PrimFunc
-from ..tir.op import add, as_int, mul, sub
-from ..tir.stmt import SeqStmt, Stmt
+from ..tir.functor import pre_order
+from ..tir.op import add, as_int, effect_of, mul, sub
+from ..tir.op.intrinsic import OPAQUE, UPDATES
+from ..tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt
 
 
 class LowerError(MLCError, ValueError):
@@ -55,6 +58,20 @@ def contains(root: Any, kinds: tuple[type, ...]) -> bool:
         if type(item) in kinds:
             return True
         stack.extend(item.children())
+    return False
+
+
+def may_write(node: Any, memory: Collection[Var], names: Collection[Var] = ()) -> bool:
+    """Whether `node` may write memory of these pointers. `names` are variables that the program
+    gives to pointers: of what is written by such a name nothing is known."""
+    unsure = any(m in names for m in memory)
+    for n in pre_order(node):
+        if type(n) is BufferStore and (
+                unsure or n.buffer.data in memory or n.buffer.data in names):
+            return True
+        if type(n) is Call and effect_of(n) in (UPDATES, OPAQUE) or (
+                type(n) is LetStmt and n.var.dtype == "handle"):
+            return True
     return False
 
 

@@ -176,6 +176,11 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     return func.with_body(mutator.visit(func.body))
 
 
-def CompactBufferAllocation() -> Pass:
-    """The pass, see the file's text."""
+def CompactBufferAllocation(is_strict: bool = True) -> Pass:
+    """The pass, see the file's text. ValueError where not `is_strict`: TVM has a buffer grow then
+    to what is accessed outside of it, and here no access is outside."""
+    if not is_strict:
+        raise ValueError("CompactBufferAllocation(is_strict=False) would let buffers grow to what "
+                         "is accessed outside of them; here such a program is not well formed: "
+                         "allocate the buffer large enough")
     return function_pass("CompactBufferAllocation", _rewrite)

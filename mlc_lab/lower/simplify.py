@@ -20,19 +20,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer
+from ..arith.expr_util import conjuncts
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
     Broadcast, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Ramp, Range, Select, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, leaves_loop
-from ..tir.op import as_int, const
+from ..tir.functor import Mutator, leaves_loop, pre_order
+from ..tir.op import as_int, const, effect_of
+from ..tir.op.intrinsic import PURE
 from ..tir.stmt import (
     Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt,
     SeqStmt, Stmt, seq,
 )
-from .common import function_pass
+from .common import function_pass, may_write
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -50,6 +52,7 @@ class Simplifier(Mutator):
         self.values: dict[Var, PrimExpr] = {}
         self.memo: dict[PrimExpr, PrimExpr] = {}
         self.bound: dict[Var, Any] = {}  # what each variable was bound to; None: to several
+        self.pointers: set[Var] = set()  # names that the program gives to memory
         self.cleared = 0  # how often `memo` was cleared
 
     def bind(self, var: Var, low: PrimExpr, extent: PrimExpr) -> None:
@@ -121,14 +124,27 @@ class Simplifier(Mutator):
         return Call.from_fields(node.dtype, node.op, (condition, t, f), node.annotations)
 
     def _under(self, condition: PrimExpr, node: Node) -> Any:
-        """`node` rewritten where `condition` holds."""
+        """`node` rewritten where `condition` holds, as far as it holds to the end of `node`: of an
+        element that may be written in there, nothing is known after that."""
         if "x" in condition.dtype:
             return self.visit(node)
+        kept = [part for part in conjuncts(condition) if not self._may_change(part, node)]
+        if not kept:
+            return self.visit(node)
+        condition = op.all(*kept)
         memo, self.memo, cleared = self.memo, {}, self.cleared
         with self.analyzer.constraint_scope(condition):
             out = self.visit(node)
         self.memo = memo if self.cleared == cleared else {}
         return out
+
+    def _may_change(self, condition: PrimExpr, node: Node) -> bool:
+        """Whether `condition` reads memory that `node` may write, by whatever name."""
+        parts = list(pre_order(condition))
+        read = {n.buffer.data for n in parts if type(n) is BufferLoad}
+        if not read and all(effect_of(n) == PURE for n in parts if type(n) is Call):
+            return False
+        return may_write(node, read, self.pointers)
 
     def _contrary(self, condition: PrimExpr) -> PrimExpr:
         """The negation in a form that facts can be read from."""
@@ -209,6 +225,8 @@ class Simplifier(Mutator):
             self.analyzer.bind(node.var, value, True)
             return self.visit(node.body)
         self.analyzer.name_data(node.var, value)
+        if node.var.dtype == "handle":
+            self.pointers.add(node.var)
         body = self.visit(node.body)
         if value is node.value and body is node.body:
             return node

@@ -38,7 +38,8 @@ class TuneContext:
     Parameters
     ----------
     mod: the program (IRModule with one PrimFunc, or a PrimFunc).
-    target: for which machine. Raises ValueError for one that programs cannot be run on here.
+    target: for which machine. Of one that programs cannot be run on here, such as a GPU, spaces and
+        candidates can be made; a search refuses it (see `must_run_here`).
     space_generator: a SpaceGenerator, a function of a schedule, or "post-order-apply".
     search_strategy: a SearchStrategy or the name of one.
     task_name: how the task is called in the table and the database.
@@ -53,9 +54,6 @@ class TuneContext:
         del logger
         self.mod: IRModule = as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
-        if self.target.kind.name != "llvm" and not is_gpu(self.target):
-            raise ValueError("candidates are measured on this machine, with target \"llvm\", or "
-                             f"for a GPU; they cannot be run for {self.target.kind.name!r} here")
         # of a GPU's program the host has little to do
         self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
         self.task_name = task_name
@@ -71,6 +69,12 @@ class TuneContext:
         self.space_generator = SpaceGenerator.create(space_generator)
         self.search_strategy = SearchStrategy.create(search_strategy)
         self.initialize()
+
+    def must_run_here(self) -> None:
+        """ValueError where candidates of this task cannot be measured on this machine."""
+        if self.target.kind.name != "llvm":
+            raise ValueError(f"candidates are measured on this machine, with target \"llvm\"; they "
+                             f"cannot be run for {self.target.kind.name!r} here")
 
     @property
     def rand_state(self) -> int:

@@ -15,10 +15,20 @@ def is_gpu(target: Any) -> bool:
     return getattr(getattr(target, "kind", None), "name", "") in DIALECTS
 
 
+def _has_rules(target: Target | str | None) -> None:
+    """ValueError for a GPU that no kernels are made for."""
+    if "gpu" in getattr(target, "keys", ()) and not is_gpu(target):
+        kind = getattr(getattr(target, "kind", None), "name", target)
+        raise ValueError(f"there are no default rules for {kind!r}, and candidates cannot be run "
+                         f"for {kind!r} here: give the target \"llvm\", or a space generator with "
+                         "sch_rules, postprocs and mutator_probs of its own")
+
+
 def default_rules(target: Target | str | None) -> list[Any]:
     """Schedule rules, in the order in which they are tried at a block."""
     from . import schedule_rule as rules
 
+    _has_rules(target)
     return rules.for_gpu(target) if is_gpu(target) else rules.for_cpu(target)
 
 
@@ -26,6 +36,7 @@ def default_postprocs(target: Target | str | None) -> list[Any]:
     """Postprocessors, in the order they run."""
     from . import postproc
 
+    _has_rules(target)
     return postproc.for_gpu(target) if is_gpu(target) else postproc.for_cpu(target)
 
 
@@ -33,6 +44,7 @@ def default_mutators(target: Target | str | None) -> dict[Any, float]:
     """Mutators with the probability of each."""
     from . import mutator
 
+    _has_rules(target)
     return mutator.for_gpu(target) if is_gpu(target) else mutator.for_cpu(target)
 
 

@@ -22,7 +22,7 @@ from ..tir.buffer import Buffer as _Buffer
 from ..tir.buffer import decl_buffer as _decl_buffer
 from ..tir.function import IndexMap
 from ..tir.stmt import BufferRegion
-from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
+from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST
 from collections.abc import Mapping, Sequence
 from ..tir.expr import ExprLike
 class Form:
@@ -172,6 +172,10 @@ def Or(a: _ExprLike, b: _ExprLike) -> _Any:
     """The node Or(a, b), without folding."""
 def Sub(a: _ExprLike, b: _ExprLike) -> _Any:
     """The node Sub(a, b), without folding."""
+def TVMBackendAllocWorkspace(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """memory from the runtime's pool (the intrinsic tir.TVMBackendAllocWorkspace)"""
+def TVMBackendFreeWorkspace(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """give memory of the pool back (the intrinsic tir.TVMBackendFreeWorkspace)"""
 def Then(*args: _Any, **kwargs: _Any) -> Scope: ...
 def While(*args: _Any, **kwargs: _Any) -> Scope: ...
 def abs(x: _Any, span: object = None) -> _PrimExpr:
@@ -194,7 +198,7 @@ def asin(x: _ExprLike, **options: object) -> _PrimExpr:
     """arc sine"""
 def asinh(x: _ExprLike, **options: object) -> _PrimExpr:
     """inverse hyperbolic sine"""
-def assume(x: _ExprLike, **options: object) -> _PrimExpr:
+def assume(cond: _ExprLike, span: object = None) -> _PrimExpr:
     """a fact the compiler may rely on"""
 def atan(x: _ExprLike, **options: object) -> _PrimExpr:
     """arc tangent"""
@@ -265,10 +269,14 @@ def cos(x: _ExprLike, **options: object) -> _PrimExpr:
     """cosine"""
 def cosh(x: _ExprLike, **options: object) -> _PrimExpr:
     """hyperbolic cosine"""
+def create_barriers(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """make barriers in shared memory (the intrinsic tir.create_barriers)"""
 def decl_buffer(shape: _Sequence[_Any] | _ExprLike, dtype: object = 'float32', data: _Var | _Buffer | None = None, strides: _Sequence[_Any] | None = None, elem_offset: _ExprLike | str | None = None, scope: str = 'global', align: int = 0, offset_factor: int = 0, buffer_type: str = 'default', axis_separators: _Sequence[int] | None = None) -> _Buffer:
     """A buffer over `data`; without data, over memory allocated here."""
 def div(a: _ExprLike, b: _ExprLike, span: object = None) -> _PrimExpr:
     """a / b: true division of floats, rounding toward zero on integers (C's rule)."""
+def dp4a(vec1: _PrimExpr, vec2: _PrimExpr, acc: _ExprLike = 0) -> _PrimExpr:
+    """The dot product of two vectors of four int8, added to `acc`."""
 def end_profile_intrinsic(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """profiling mark (the intrinsic tir.end_profile_intrinsic)"""
 def env_thread(thread_tag: str, dtype: str = 'int32') -> _IterVar:
@@ -388,7 +396,7 @@ def launch_thread(thread: _IterVar | str, extent: _Any) -> _Var:
     """The rest, run by `extent` threads of an axis."""
 def ldexp(x: _ExprLike, y: _ExprLike, **options: object) -> _PrimExpr:
     """x * 2**y"""
-def likely(x: _ExprLike, **options: object) -> _PrimExpr:
+def likely(cond: _ExprLike, span: object = None) -> _PrimExpr:
     """a hint that the condition usually holds"""
 def log(x: _ExprLike, **options: object) -> _PrimExpr:
     """natural logarithm"""
@@ -398,6 +406,8 @@ def log1p(x: _ExprLike, **options: object) -> _PrimExpr:
     """log(1 + x)"""
 def log2(x: _ExprLike, **options: object) -> _PrimExpr:
     """logarithm to base 2"""
+def lookup_param(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """a parameter of the model by its name (the intrinsic tir.lookup_param)"""
 def match_buffer(param: _Var | _BufferRegion | _BufferLoad | _Buffer, shape: _Sequence[_Any] | _ExprLike | None = None, dtype: object = 'float32', data: _Var | _Buffer | None = None, strides: _Sequence[_Any] | None = None, elem_offset: _ExprLike | str | None = None, scope: str = 'global', align: int = -1, offset_factor: int = 0, buffer_type: str = 'default', axis_separators: _Sequence[int] | None = None, type: str = '') -> _Buffer:
     """The buffer of a handle parameter; inside a block, a name for a region of a buffer."""
 def max(a: _ExprLike, b: _ExprLike, *rest: _ExprLike) -> _Any:
@@ -427,14 +437,28 @@ def prefetch(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any]
     """hint to load a cache line (the intrinsic tir.prefetch)"""
 def preflattened_buffer(param: _Var | _BufferRegion | _BufferLoad | _Buffer, shape: _Sequence[_Any] | _ExprLike | None = None, dtype: object = 'float32', data: _Var | _Buffer | None = None, strides: _Sequence[_Any] | None = None, elem_offset: _ExprLike | str | None = None, scope: str = 'global', align: int = -1, offset_factor: int = 0, buffer_type: str = 'default', axis_separators: _Sequence[int] | None = None, type: str = '') -> _Buffer:
     """The buffer of a handle parameter; inside a block, a name for a region of a buffer."""
+def ptx_arrive_barrier(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """arrive at a barrier (the intrinsic tir.ptx_arrive_barrier)"""
+def ptx_arrive_barrier_expect_tx(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """arrive, and expect bytes (the intrinsic tir.ptx_arrive_barrier_expect_tx)"""
 def ptx_commit_group(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """close a group of asynchronous copies (the intrinsic tir.ptx_commit_group)"""
 def ptx_cp_async(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """PTX asynchronous copy (the intrinsic tir.ptx_cp_async)"""
+def ptx_cp_async_barrier(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """arrive at a barrier after copies (the intrinsic tir.ptx_cp_async_barrier)"""
+def ptx_cp_async_bulk(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """PTX asynchronous copy of a block (the intrinsic tir.ptx_cp_async_bulk)"""
+def ptx_init_barrier_thread_count(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """say how many threads arrive (the intrinsic tir.ptx_init_barrier_thread_count)"""
 def ptx_ldmatrix(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """PTX ldmatrix instruction (the intrinsic tir.ptx_ldmatrix)"""
 def ptx_mma(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """PTX mma instruction (the intrinsic tir.ptx_mma)"""
+def ptx_mma_sp(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """PTX mma instruction, one operand sparse (the intrinsic tir.ptx_mma_sp)"""
+def ptx_wait_barrier(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """wait at a barrier (the intrinsic tir.ptx_wait_barrier)"""
 def ptx_wait_group(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """wait for asynchronous copies (the intrinsic tir.ptx_wait_group)"""
 def q_multiply_shift(x: _ExprLike, y: _ExprLike, z: _ExprLike, **options: object) -> _PrimExpr:
@@ -478,8 +502,10 @@ def truncdiv(a: _ExprLike, b: _ExprLike, span: object = None) -> _PrimExpr:
     """a / b; rounds toward zero on integers (types matched, constants folded)"""
 def truncmod(a: _ExprLike, b: _ExprLike, span: object = None) -> _PrimExpr:
     """The remainder that goes with Div: has the sign of a (types matched, constants folded)"""
-def tvm_access_ptr(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
-    """pointer to a part of a buffer (the intrinsic tir.tvm_access_ptr)"""
+def tvm_access_ptr(ptype: str | _PrimExpr, data: _PrimExpr, offset: _ExprLike, extent: _ExprLike, rw_mask: _ExprLike) -> _PrimExpr:
+    """The pointer to a part of a buffer, of elements of type `ptype`."""
+def tvm_bmma_sync(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """multiply tensor core fragments of bits (the intrinsic tir.tvm_bmma_sync)"""
 def tvm_call_cpacked(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """call of a packed C function by symbol (the intrinsic tir.tvm_call_cpacked)"""
 def tvm_call_packed_lowered(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
@@ -506,6 +532,8 @@ def tvm_struct_set(*args: object, dtype: _Any = None, annotations: _Mapping[str,
     """store to a field of a tensor header (the intrinsic tir.tvm_struct_set)"""
 def tvm_thread_allreduce(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """reduction over GPU threads (the intrinsic tir.tvm_thread_allreduce)"""
+def tvm_throw_last_error(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """raise the error that a call has left (the intrinsic tir.tvm_throw_last_error)"""
 def tvm_tuple(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """several values as one (the intrinsic tir.tvm_tuple)"""
 def tvm_warp_activemask(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:

@@ -158,6 +158,10 @@ class IRBuilder:
                                         DeclBuffer(buffer, body), {}))
         return BufferVar(self, buffer)
 
+    def pointer(self, content_type: str, name: str = "ptr", scope: str = "") -> BufferVar:
+        """A buffer of unknown size that the function is given, by its pointer `name`."""
+        return BufferVar(self, decl_buffer((1,), content_type, name=name, scope=scope))
+
     def buffer_ptr(self, buffer: Buffer, shape: ExprLike | Sequence[ExprLike] | None = None
                    ) -> BufferVar:
         """A buffer to read and write with `[]`."""

@@ -158,3 +158,48 @@ ANY_LET = [None, lambda i: const(3), lambda i: const(-1), lambda i: i, lambda i:
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_variables_that_several_statements_bind(loops):
     apply(Simplify(), reused(*loops))
+
+
+def test_a_condition_on_memory_is_forgotten_where_that_is_written():
+    @T.prim_func
+    def counted(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        T.func_attr({"global_symbol": "main"})
+        for i in range(4):
+            if A[i] < 1000000 and B[i] < 1000000:
+                A[i] = A[i] + 2000000
+                if A[i] < 1000000:
+                    B[i] = 5
+                elif i < 4:
+                    B[i] = 10
+
+    after = apply(Simplify(), counted)
+    branch = after.body.body.then_case.seq[1]
+    assert isinstance(branch, S.IfThenElse)  # of A[i] nothing is known any more
+    assert isinstance(branch.else_case, S.BufferStore)
+
+
+def test_a_condition_on_memory_holds_where_that_is_only_read():
+    @T.prim_func
+    def copied(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        T.func_attr({"global_symbol": "main"})
+        for i in range(4):
+            if A[i] < 1000000:
+                B[i] = 1
+                if A[i] < 1000000:
+                    B[i] = 5
+
+    after = apply(Simplify(), copied)
+    assert isinstance(after.body.body.then_case.seq[1], S.BufferStore)
+
+
+def test_a_condition_on_memory_is_forgotten_where_anything_may_write_it():
+    @T.prim_func
+    def called(A: T.Buffer((4,), "int32")):
+        T.func_attr({"global_symbol": "main"})
+        if A[0] == 1:
+            T.evaluate(T.call_extern("int32", "f", A.data))
+            if A[0] == 1:
+                A[1] = 5
+
+    after = Simplify()(IRModule({"main": called}))["main"]
+    assert isinstance(after.body.then_case.seq[1], S.IfThenElse)

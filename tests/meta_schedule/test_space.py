@@ -232,3 +232,20 @@ def test_a_program_without_blocks_is_refused():
 
     with pytest.raises(ms.SpaceError, match="has no block"):
         ms.tune_tir(tvm.IRModule({"main": main}), TARGET, None, 2, verbose=False)
+
+
+def test_a_space_of_given_rules_is_what_they_make():
+    context = ms.TuneContext(matmul(), target="llvm", space_generator=(
+        ms.space_generator.PostOrderApply(sch_rules=[], postprocs=[], mutator_probs={})))
+    (only,) = context.space_generator.generate_design_space(context.mod)
+    assert not only.trace.insts  # no rule, no default schedule
+
+
+def test_a_space_for_a_gpu_needs_rules_of_its_own():
+    own = ms.space_generator.PostOrderApply(sch_rules=[], postprocs=[], mutator_probs={})
+    context = ms.TuneContext(matmul(), target="cuda", space_generator=own)
+    assert len(own.generate_design_space(context.mod)) == 1
+    with pytest.raises(ValueError, match="no default rules for 'cuda'"):
+        ms.TuneContext(matmul(), target="cuda")
+    with pytest.raises(ValueError, match="cannot be run for 'cuda'"):
+        context.must_run_here()

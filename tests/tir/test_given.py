@@ -96,3 +96,27 @@ def test_all_definitions_are_renewed():
     old, new = tir.pre_order(scaled.body), tir.pre_order(again.body)
     loops = {n.loop_var for n in old if isinstance(n, tir.For)}
     assert loops and not loops & {n.loop_var for n in new if isinstance(n, tir.For)}
+
+
+def test_a_reduction_by_name_and_by_place_is_the_same():
+    from mlc_lab import te
+
+    A = te.placeholder((8, 4), name="A")
+    k = te.reduce_axis((0, 4), "k")
+    by_name, by_place = tir.max(A[0, k], axis=k), tir.max(A[0, k], k, k.var > 1)
+    assert isinstance(by_name, tir.Reduce) and isinstance(by_place, tir.Reduce)
+    assert_structural_equal(by_place.condition, k.var > 1)
+
+
+def test_a_number_that_no_float32_holds_is_a_float64():
+    assert tir.const(3.4e38).dtype == "float32" and tir.const(float("inf")).dtype == "float32"
+    assert tir.const(3.5e38).dtype == "float64" and tir.const(-3.5e38).dtype == "float64"
+
+
+def test_floats_have_no_bit_operations():
+    x = tir.Var("x", "float32")
+    for operate in (lambda: x & x, lambda: x << 1, lambda: x ^ x, lambda: tir.bitwise_not(x),
+                    lambda: tir.const(1.5) | tir.const(2.0)):
+        with pytest.raises(ValueError, match="is a float: convert it first"):
+            operate()
+    assert (tir.Var("b", "bool") & tir.Var("c", "bool")).dtype == "bool"

@@ -34,14 +34,16 @@ class PostOrderApply(SpaceGenerator):
 
     Blocks are taken in the order in which results are produced, consumers after producers.
     `f_block_filter(block)` may leave blocks alone. With `with_default`, the program's default
-    schedule is a candidate too.
+    schedule is a candidate too: by default where the rules are those of the target.
     """
 
     def __init__(self, f_block_filter: Callable[..., Any] | None = None,
                  sch_rules: object = "from-target", postprocs: object = "from-target",
-                 mutator_probs: object = "from-target", with_default: bool = True) -> None:
+                 mutator_probs: object = "from-target", with_default: bool | None = None
+                 ) -> None:
         super().__init__(sch_rules, postprocs, mutator_probs)
-        self.f_block_filter, self.with_default = f_block_filter, with_default
+        self.f_block_filter = f_block_filter
+        self.with_default = isinstance(sch_rules, str) if with_default is None else with_default
 
     def generate_design_space(self, mod: IRModule | PrimFunc, seed: int = -1) -> list[Schedule]:
         """The alternatives that are left when all rules have seen all blocks."""

@@ -40,7 +40,9 @@ class TaskScheduler:
              max_trials_per_task: int, num_trials_per_iter: int, builder: Builder, runner: Runner,
              measure_callbacks: Sequence[Any], database: Database,
              cost_model: CostModel | None = None, progress: Any = None) -> None:
-        """Run the search."""
+        """Run the search. ValueError, before any measurement, for a target that is not here."""
+        for task in tasks:
+            task.must_run_here()
         self.builder, self.runner, self.database = builder, runner, database
         self.cost_model, self.callbacks, self.progress = cost_model, measure_callbacks, progress
         self.max_trials_global, self.batch = max_trials_global, num_trials_per_iter

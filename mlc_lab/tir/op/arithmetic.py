@@ -159,7 +159,7 @@ def min(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *r
     """The smaller of two values, or of more; on an axis (`axis=`) the minimum reduction of TE."""
     if _is_value(b, kwargs):
         return reduce(min_value_of, rest, min_value_of(a, b))
-    return _reduction("min", a, b, *rest, **kwargs)
+    return _reduction("min", a, b, rest, kwargs)
 
 
 def max(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *rest: object,
@@ -167,7 +167,7 @@ def max(a: ExprLike, b: ExprLike | IterVar | Sequence[IterVar] | None = None, *r
     """The larger of two values, or of more; on an axis (`axis=`) the maximum reduction of TE."""
     if _is_value(b, kwargs):
         return reduce(max_value_of, rest, max_value_of(a, b))
-    return _reduction("max", a, b, *rest, **kwargs)
+    return _reduction("max", a, b, rest, kwargs)
 
 
 def _is_value(b: object, kwargs: dict[str, Any]) -> bool:
@@ -175,7 +175,8 @@ def _is_value(b: object, kwargs: dict[str, Any]) -> bool:
     return not (b is None or "axis" in kwargs or isinstance(b, (IterVar, list, tuple)))
 
 
-def _reduction(name: str, a: ExprLike, axis: object, *rest: object, **kwargs: Any) -> Any:
+def _reduction(name: str, a: ExprLike, axis: object, rest: Sequence[object],
+               kwargs: dict[str, Any]) -> Any:
     reduction = getattr(above("reductions of TE"), name)
     return reduction(a, *([axis, *rest] if axis is not None else []), **kwargs)
 

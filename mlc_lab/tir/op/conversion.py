@@ -18,8 +18,12 @@ if TYPE_CHECKING:
 # ------------------------------------------------------------------------------- constants
 
 
+_LARGEST_FLOAT32 = 3.4028234663852886e38
+
+
 def const(value: Any, dtype: str | None = None, span: object = None) -> PrimExpr:
-    """A constant of `dtype` (by default bool, int32, int64 or float32 by Python type and size).
+    """A constant of `dtype`, by default bool, int32, int64, float32 or float64 by Python type and
+    size.
 
     A str becomes a StringImm, a numpy scalar keeps its type; integers wrap around where `dtype`
     cannot hold them, and a vector type gives a Broadcast. Raises TypeError for other values.
@@ -40,7 +44,8 @@ def const(value: Any, dtype: str | None = None, span: object = None) -> PrimExpr
             if not -(2**63) <= value < 2**63:
                 raise ValueError(f"{_long(value)} fits no int64: give it a dtype that holds it")
         elif isinstance(value, float):
-            dtype = "float32"
+            large = math.isfinite(value) and abs(value) > _LARGEST_FLOAT32
+            dtype = "float64" if large else "float32"
         elif isinstance(value, str):
             return StringImm(value)
         else:

@@ -6,6 +6,7 @@ import builtins
 from typing import TYPE_CHECKING, Any, Callable
 
 from ...ir import dtype as dt
+from ...reading import DataError
 from ..expr import OPS, Call, FloatImm, IntImm, PrimExpr
 from ..numbers import shift_left as shifted_left
 from ..numbers import shift_right as shifted_right
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
                     "shift_left", "shift_right", "likely", "if_then_else", "isnullptr",
                     "q_multiply_shift", "assume"}
+_OF_BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"}
 _UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
 #: what is asked of floats, answered for integers
 _OF_INTEGERS = {"isnan": 0, "isinf": 0, "isfinite": 1}
@@ -80,6 +82,11 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
             if row.name in _OF_INTEGERS:
                 return IntImm("bool", _OF_INTEGERS[row.name])
             values = [cast(v, dt.with_lanes("float32", dt.lanes_of(v.dtype))) for v in values]
+        if row.name in _OF_BITS and any(dt.is_float(v.dtype) for v in values):
+            raise DataError(f"{row.name} works on the bits of integers, and "
+                            f"{next(v for v in values if dt.is_float(v.dtype))!r} is a float: "
+                            "convert it first, by its value with astype, or by its bits with "
+                            "reinterpret")
         if row.arity == 2 and row.name != "ldexp":
             a, b = values = match_types(*values)
             if row.name in _FOLD_BITS and type(a) is IntImm and type(b) is IntImm:

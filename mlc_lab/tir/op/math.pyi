@@ -9,6 +9,10 @@ def abs(x: Any, span: object=None) -> PrimExpr:
 def pow(x: ExprLike, y: ExprLike, span: object=None) -> PrimExpr:
     """x to the power y, in the type of both: integers stay integers."""
 power = pow
+def likely(cond: ExprLike, span: object=None) -> PrimExpr:
+    """a hint that the condition usually holds"""
+def assume(cond: ExprLike, span: object=None) -> PrimExpr:
+    """a fact the compiler may rely on"""
 ACCEPTS_INTEGERS: set[str]
 def acos(x: _ExprLike, **options: object) -> _PrimExpr:
     """arc cosine"""
@@ -18,8 +22,6 @@ def asin(x: _ExprLike, **options: object) -> _PrimExpr:
     """arc sine"""
 def asinh(x: _ExprLike, **options: object) -> _PrimExpr:
     """inverse hyperbolic sine"""
-def assume(x: _ExprLike, **options: object) -> _PrimExpr:
-    """a fact the compiler may rely on"""
 def atan(x: _ExprLike, **options: object) -> _PrimExpr:
     """arc tangent"""
 def atan2(x: _ExprLike, y: _ExprLike, **options: object) -> _PrimExpr:
@@ -72,8 +74,6 @@ def isnullptr(x: _ExprLike, **options: object) -> _PrimExpr:
     """whether a pointer is null"""
 def ldexp(x: _ExprLike, y: _ExprLike, **options: object) -> _PrimExpr:
     """x * 2**y"""
-def likely(x: _ExprLike, **options: object) -> _PrimExpr:
-    """a hint that the condition usually holds"""
 def log(x: _ExprLike, **options: object) -> _PrimExpr:
     """natural logarithm"""
 def log10(x: _ExprLike, **options: object) -> _PrimExpr:
