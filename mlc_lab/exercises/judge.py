@@ -45,8 +45,8 @@ class Judge:
 
     def watch(self, id: str, answer: Any, element: str = "", seed: int | str = 0,
               folder: str | Path | None = None) -> dict[str, Any]:
-        """The first accesses of an answer's program, as a view draws them, with the "position" at
-        which an element was written last; or {"message": why there are none}."""
+        """The first accesses of an answer's program, as a view draws them, with the "position"
+        where an element was written last; or {"message": why there are none}."""
         reply = self._ask("watch", id, answer, seed, folder, element=element)
         return reply["watched"] if reply["status"] == "ok" else {"message": self._why(reply)}
 
