@@ -108,7 +108,7 @@ class OfTarget(ModuleType):
             return getattr(topi.nn, name, None) or getattr(topi, name)
         joined, scheduler = word in ("reduce", "softmax", "log_softmax"), self._scheduler
 
-        def schedule(outs: Sequence[Any] | Any) -> Any:
+        def schedule(outs: Sequence[Any] | Any, layout: str = "") -> Any:
             return scheduler(outs, joined)
 
         schedule.__name__ = name

@@ -248,24 +248,15 @@ def _infer_collapse_like(call: Call, data: TensorStructInfo,
     return like(target, data.dtype)
 
 
-def _collapse(x: Any, shape: Any) -> Any:
-    """The sum over what broadcasting `shape` to that of x repeats."""
-    lead = x.ndim - len(shape)
-    over = list(range(lead)) + [k + lead for k, d in enumerate(shape) if O.is_const_int(d, 1)
-                                and not O.is_const_int(x.shape[k + lead], 1)]
-    total = topi.sum(x, over, True) if over else topi.identity(x)
-    return topi.reshape(total, shape) if lead else total
-
-
 def _collapse_like(bb: Any, call: Call) -> Expr:
-    return bb.call_te(_collapse, call.args[0], call.args[1].struct_info.shape,
+    return bb.call_te(topi.collapse_sum, call.args[0], call.args[1].struct_info.shape,
                       primfunc_name_hint="collapse_sum")
 
 
 @operator("relax.collapse_sum_to", _infer_collapse_to, hint="collapse_sum")
 def collapse_sum_to(data: Tensor, shape: Shape) -> Tensor:
     """The sum over the dimensions that broadcasting `shape` to data's would repeat."""
-    return _collapse(data, shape)
+    return topi.collapse_sum(data, shape)
 
 
 @operator("relax.collapse_sum_like", _infer_collapse_like, legalize=_collapse_like)

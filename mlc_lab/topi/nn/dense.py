@@ -8,6 +8,9 @@ from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import IntImm
+from ..broadcast import add
+from ..elementwise import cast
+from ..linalg import matmul as batched
 from ..utils import differ, need, number, rounded, sum_type, text
 
 if TYPE_CHECKING:
@@ -19,8 +22,15 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Tensor | None = None,
            out_dtype: str | None = None, transpose_a: bool = False, transpose_b: bool = False,
            auto_scheduler_rewritten_layout: str = "", meta_schedule_original_shape: object = None
            ) -> Tensor:
-    """The product of two matrices, either of them transposed, plus a bias for each column."""
+    """The product of two matrices, either of them transposed, plus a bias for each column.
+
+    Leading dimensions, if there are any, broadcast.
+    """
     a, b = tensor_a, tensor_b
+    if min(a.ndim, b.ndim) >= 2 and max(a.ndim, b.ndim) > 2:
+        product = batched(*(x if out_dtype in (None, x.dtype) else cast(x, out_dtype)
+                            for x in (a, b)), transpose_a, transpose_b)
+        return product if bias is None else add(product, cast(bias, product.dtype))
     need(a.ndim == 2 and b.ndim == 2,
          f"matmul: {text(a.shape)} and {text(b.shape)} are not both matrices")
     n, k = (a.shape[1], a.shape[0]) if transpose_a else a.shape

@@ -1,4 +1,4 @@
-"""einsum of sizes that are known when it runs: one of them may be 1."""
+"""What topi takes as TVM 0.18 does: sizes known when it runs, batches, other forms of arguments."""
 
 import numpy as np
 import pytest
@@ -43,3 +43,27 @@ def test_instance_norm_as_in_0_18():
 def test_devices_by_their_names():
     assert tvm.device("sdaccel").device_type == tvm.device("opencl").device_type
     assert tvm.device("test") == tvm.cpu()
+
+
+@pytest.mark.parametrize("ta, tb", [(False, False), (True, True)])
+def test_matmul_of_networks_in_batches(ta, tb):
+    A = te.placeholder((4, 3, 5) if ta else (4, 5, 3), name="A")
+    B, bias = te.placeholder((2, 3) if tb else (3, 2), name="B"), te.placeholder((2,), name="bias")
+    C = topi.nn.matmul(A, B, bias, None, ta, tb)
+    a, b, v = (np.random.rand(*(int(d) for d in t.shape)).astype("float32") for t in (A, B, bias))
+    c = np.zeros((4, 5, 2), "float32")
+    tvm.build(te.create_schedule(C.op), [A, B, bias, C], "llvm")(a, b, v, c)
+    left, right = a.swapaxes(1, 2) if ta else a, b.T if tb else b
+    np.testing.assert_allclose(c, left @ right + v, rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (2, 1), (1,)])
+def test_collapse_sum(shape):
+    A = te.placeholder((4, 2, 3), name="A")
+    C = topi.collapse_sum(A, shape)
+    a, c = np.random.rand(4, 2, 3).astype("float32"), np.zeros(shape, "float32")
+    tvm.build(topi.x86.schedule_pool([C], "NCHW"), [A, C], "llvm")(a, c)
+    want = a.sum(0)
+    for axis, d in enumerate((1,) * (2 - len(shape)) + shape):
+        want = want.sum(axis, keepdims=True) if d == 1 else want
+    np.testing.assert_allclose(c, want.reshape(shape), rtol=1e-5)
