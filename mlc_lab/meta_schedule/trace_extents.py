@@ -41,7 +41,7 @@ def bound_extents(trace: Trace) -> dict[str, int]:
 
 
 def _outputs(inst: Any) -> list[Any]:
-    return inst.outputs if isinstance(inst.outputs, (list, tuple)) else [inst.outputs]
+    return list(inst.outputs) if isinstance(inst.outputs, (list, tuple)) else [inst.outputs]
 
 
 def drawn_tiles(trace: Trace, rng: Any) -> dict[int, list[int]]:

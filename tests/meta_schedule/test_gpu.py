@@ -4,14 +4,16 @@ import random
 
 import numpy as np
 import pytest
-from backend.gpu_programs import product
+from backend.gpu_programs import missing, product
 
 from mlc_lab import build, count_gpu, meta_schedule as ms, runtime
+from mlc_lab.backend.device.real import RealDriver
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.meta_schedule.gpu_features import WIDTH, gpu_features_of
 from mlc_lab.meta_schedule.space_generator.post_order_apply import default_schedule
 from mlc_lab.meta_schedule.trace_extents import bound_extents, drawn_tiles
 from mlc_lab.meta_schedule.workload import as_workload
+from mlc_lab.runtime.driver import driver_of
 from mlc_lab.schedule import Trace
 from mlc_lab.script import from_source
 
@@ -73,11 +75,6 @@ def outcome(mod, target, *arrays):
     given = [runtime.array(a, where) for a in arrays]
     build(mod, target=target)["main"](*given)
     return given[-1].numpy()
-
-
-@pytest.fixture(autouse=True)
-def _simulated(monkeypatch):
-    monkeypatch.setenv("MLC_LAB_DEVICE", "simulated")
 
 
 def test_products_are_tiled_and_right():
@@ -162,6 +159,17 @@ def test_a_search_by_the_model_finds_what_is_better_than_the_default(tmp_path):
     best, default = (count_gpu(s, TAG).seconds for s in (
         sch, default_schedule(as_workload(mod), TAG)))
     assert best <= default and best == pytest.approx(min(r.time for r in records))
+
+
+@pytest.mark.parametrize("kind", ["webgpu", "opencl"])
+def test_where_there_is_a_device_candidates_run_on_it(kind):
+    if not isinstance(driver_of(kind), RealDriver):
+        missing(kind, f"there is no device for {kind}")
+    database = ms.tune_tir(product(32, 32, 32), target=kind, work_dir=None, max_trials_global=3,
+                           seed=1, verbose=False)
+    records = database.get_all_tuning_records()
+    assert [r.status for r in records] == ["ok"] * 3
+    assert all(r.time > 0 and r.error < 1e-4 and "modelled" not in r.reason for r in records)
 
 
 def test_targets_that_cannot_be_searched_for_are_refused():

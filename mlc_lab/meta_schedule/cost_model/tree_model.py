@@ -75,9 +75,11 @@ class TreeModel(CostModel):
                   ) -> tuple[np.ndarray, np.ndarray]:
         hardware = None if is_gpu(context.target) else hardware_of(context.target)
         for candidate in candidates:
-            if candidate.features is None and hardware is None:
+            if candidate.features is not None:
+                continue
+            if hardware is None:
                 candidate.features = gpu_features_of(candidate.decided or candidate.sch.trace)
-            elif candidate.features is None:
+            else:
                 row, cycles = features_of(candidate.sch.mod, hardware)
                 candidate.features = row, max(cycles, 1.0) / _CLOCK
         rows = np.stack([c.features[0] for c in candidates])
