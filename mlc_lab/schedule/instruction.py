@@ -47,6 +47,10 @@ class BlockRV(_Resolved):
 
     __slots__ = ("__weakref__",)
 
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very variable."""
+        return self is other
+
     def __repr__(self) -> str:
         return f"BlockRV(0x{id(self) & 0xFFFFFF:06x})"
 
@@ -55,6 +59,10 @@ class LoopRV(_Resolved):
     """A name for a loop in a schedule; it follows the loop through rewrites."""
 
     __slots__ = ("__weakref__",)
+
+    def same_as(self, other: object) -> bool:
+        """Whether `other` is this very variable."""
+        return self is other
 
     def __repr__(self) -> str:
         return f"LoopRV(0x{id(self) & 0xFFFFFF:06x})"
@@ -275,8 +283,7 @@ class Instruction:
                  outputs: Sequence[Any]) -> None:
         self.kind, self.args = kind, kind.arguments(list(inputs), list(attrs))
         found = list(outputs)
-        self.outputs: Any = (found if kind.many else None if not found else
-                             found[0] if len(found) == 1 else found)
+        self.outputs: Any = found[0] if len(found) == 1 and not kind.many else found
 
     @staticmethod
     def of(kind: InstructionKind, args: dict[str, Any], outputs: Any) -> "Instruction":

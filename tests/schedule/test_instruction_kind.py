@@ -25,6 +25,8 @@ def test_an_instruction_is_made_of_what_it_acts_on_and_the_rest():
     found = Instruction(kind=InstructionKind.get("GetLoops"), inputs=[block], attrs=[],
                         outputs=[outer, inner])
     assert str(found) == "_, _ = sch.get_loops(block=_)"
+    assert found.inputs[0].same_as(block) and found.outputs[1].same_as(inner)
+    assert len(Instruction(InstructionKind.get("ComputeInline"), [block], [], []).outputs) == 0
     split = Instruction(InstructionKind.get("Split"), [loop, None, 4], [True, False],
                         [outer, inner])
     assert split.args["factors"] == [None, 4] and split.args["loop"] is loop
