@@ -16,6 +16,7 @@ from mlc_lab import backend as backend
 from mlc_lab.build import build as build
 from mlc_lab import compat as compat
 from mlc_lab.build import compile as compile
+from mlc_lab.compat import contrib as contrib
 from mlc_lab.observe.gpu.counts import count_gpu as count_gpu
 from mlc_lab.runtime.device import cpu as cpu
 from mlc_lab.runtime.device import cuda as cuda
@@ -28,6 +29,7 @@ from mlc_lab.observe.gpu.races import find_races as find_races
 from mlc_lab.runtime.registry import get_global_func as get_global_func
 from mlc_lab.runtime.device import cuda as _gpu
 gpu = _gpu
+from mlc_lab.observe.gpu.browser import in_browser as in_browser
 instrument: _Any
 from mlc_lab import ir as ir
 from mlc_lab.schedule.open_number import live as live
