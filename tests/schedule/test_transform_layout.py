@@ -366,3 +366,21 @@ def main(K: T.Buffer((4,), "int32"), A: T.Buffer((8,), "float32"), B: T.Buffer((
     a, b = np.arange(8, dtype="float32"), np.zeros(4, "float32")
     interpret(sch.mod["main"], index, a, b)
     np.testing.assert_array_equal(b, a[index])
+
+
+@T.prim_func
+def sum_of_one(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i, k in T.grid(4, 1):
+        with T.block("B"):
+            v, r = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[v] = T.float32(0)
+            B[v] = B[v] + A[v]
+
+
+def test_a_block_that_starts_a_reduction_keeps_an_iterator_of_it():
+    refused(sum_of_one, lambda s: s.transform_block_layout("B", lambda i, k: (k * 4 + i,)),
+            "keeps_a_reduction")
+    sch, before = start(sum_of_one)
+    sch.transform_block_layout("B", lambda i, k: (k, i // 2, i % 2))
+    check(sch, before)

@@ -53,9 +53,9 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
     change places may clash.
 
     Errors: the block is alone in its loops, each iterator bound to a loop of its own that runs over
-    fixed values; the map is bijective, and each of its indices uses iterators of one kind;
-    iterations that touch the same element, one of them writing, keep their order. Loops that end
-    have no annotation and are not bound to threads.
+    fixed values; the map is bijective, and each of its indices uses iterators of one kind; a block
+    with an init keeps an iterator of its reduction; iterations that touch the same element, one of
+    them writing, keep their order. Loops that end have no annotation and are not bound to threads.
     """
     is_block(block)
     scope = state.scope_root(block)
@@ -75,6 +75,11 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
     starts = _starts(stmt, index_map, ranges)
     mapped = [op.sub(e, low) for e, low in zip(index_map.map_indices(old), starts)]
     kinds = [_kind(stmt, index) for index in mapped]
+    if stmt.init is not None and REDUCE not in kinds:
+        raise Refusal("keeps_a_reduction", f"block {stmt.name_hint} starts a reduction, and no new "
+                      "iterator would be of it", nodes=[stmt],
+                      hint="let an iterator of the reduction stay one, also if it has one value; "
+                      "or take the init out before, by sch.decompose_reduction")
     bound_to = {iv.var: v for iv, v in zip(stmt.iter_vars, realize.iter_values)}
     try:
         from_zero = IndexMap(index_map.initial_indices, [
