@@ -13,12 +13,12 @@ from typing import Any
 from ..ir import dtype as dt
 from ..schedule.instruction import RangesMap, python_text
 from ..schedule.schedule import Schedule
-from ..schedule.state import StmtSRef, child_realizes
+from ..schedule.state import StmtSRef, child_realizes, sub_statements
 from ..tir import op
 from ..tir.expr import IterVar
 from ..tir.function import TensorIntrin
 from ..tir.functor import uses_var
-from ..tir.stmt import For
+from ..tir.stmt import For, SeqStmt
 from .workbench_palette import Entry, NotHere, Palette, Parameter, divisors, position
 
 THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
@@ -58,6 +58,28 @@ def _fuse(p: Palette) -> list[Parameter]:
     ]  # fmt: skip
     return [Parameter("loops", "choice", choices[0]["value"], choices, extra={"probe": True}),
             Parameter("preserve_unit_iters", "bool", True, advanced=True)]  # fmt: skip
+
+
+def _merge(p: Palette) -> list[Parameter]:
+    parent = p.sref.parent
+    around = list(sub_statements(parent.stmt)) if parent is not None else []
+    if len(around) == 1 and type(around[0]) is SeqStmt:
+        around = list(around[0].seq)
+    at = position(around, p.stmt) if any(s is p.stmt for s in around) else len(around)
+    following = []
+    for other in around[at + 1 :]:
+        if type(other) is not For:
+            break
+        following.append(other)
+    if not following:
+        raise NotHere("a loop that follows", f"directly behind loop {p.stmt.loop_var.name} there "
+                      "is no other loop to merge with")  # fmt: skip
+    choices = [
+        {"value": [p.value_of(loop) for loop in (p.stmt, *following[:count])],
+         "label": ", ".join(p.label(loop, True) for loop in (p.stmt, *following[:count]))}
+        for count in range(1, len(following) + 1)
+    ]  # fmt: skip
+    return [Parameter("loops", "choice", choices[0]["value"], choices, extra={"probe": True})]
 
 
 def _reorder(p: Palette) -> list[Parameter]:
@@ -143,6 +165,7 @@ def _blockize(p: Palette) -> list[Parameter]:
 LOOP_TABLE: dict[str, Callable[[Palette], list[Parameter]]] = {
     "split": _split,
     "fuse": _fuse,
+    "merge": _merge,
     "reorder": _reorder,
     "parallel": lambda p: [p.picked("loop")],
     "vectorize": lambda p: [p.picked("loop")],
@@ -321,7 +344,7 @@ BLOCK_TABLE: dict[str, Callable[[Palette], list[Parameter]]] = {
 
 #: how a view groups them
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Loops", ("split", "fuse", "reorder", "parallel", "vectorize", "unroll", "bind",
+    ("Loops", ("split", "fuse", "merge", "reorder", "parallel", "vectorize", "unroll", "bind",
                "add_unit_loop")),
     ("Where it is computed", ("compute_at", "reverse_compute_at", "compute_inline",
                               "reverse_compute_inline")),

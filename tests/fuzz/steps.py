@@ -139,6 +139,17 @@ class Steps:
         self.sch.fuse(*loops[first:first + count],
                       preserve_unit_iters=not self.draw.chance(20))
 
+    def merge(self):
+        """Mostly loops of nests that follow each other."""
+        blocks = self.blocks()
+        at = self.draw.integer(0, max(len(blocks) - 2, 0))
+        pair = [self.loops(b) for b in blocks[at:at + 2]]
+        depth = min(map(len, pair))
+        if len(pair) < 2 or not depth:
+            raise Nothing
+        level = self.draw.integer(0, depth - 1)
+        self.sch.merge(*(loops[level] for loops in pair))
+
     def reorder(self):
         loops = self.loops()
         self.sch.reorder(*self.draw.sample(loops, min(len(loops), self.draw.choice([2, 2, 3]))))
