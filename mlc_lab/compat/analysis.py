@@ -332,13 +332,13 @@ def get_block_read_write_region(block: Block, buffer_var_map: Mapping[Var, Buffe
     `tvm_access_ptr` says that it is used for."""
     reads, writes, opaque = map(list, block_access_regions(block, buffer_var_map))
     masks: dict[Var, int] = {}
-    through: set[Var] = set()
+    through: list[Call] = []
     for node in pre_order(block.body):
         if isinstance(node, Call) and isinstance(node.op, Op) and (
                 node.op.name == "tir.tvm_access_ptr") and isinstance(node.args[1], Var):
             mask = as_int(node.args[4])
             masks[node.args[1]] = masks.get(node.args[1], 0) | (3 if mask is None else mask)
-            through.add(node)
+            through.append(node)
     for region in opaque:
         uses = sum(1 for n in pre_order(block.body) if n is region.buffer.data)
         said = sum(1 for n in through if n.args[1] is region.buffer.data)

@@ -104,7 +104,7 @@ def renew_defs(func: PrimFunc) -> PrimFunc:
     new = load_json(save_json(func))
     held = [v for b in func.buffer_map.values() for part in (b.data, *b.shape, *b.strides,
                                                              b.elem_offset)
-            for v in free_vars(part)]
+            if part is not None for v in free_vars(part)]
     bound = {*func.params, *held}
     free = {ours: theirs for ours, theirs in zip(free_vars(new), free_vars(func))
             if theirs not in bound}

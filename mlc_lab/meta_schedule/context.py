@@ -72,9 +72,9 @@ class TuneContext:
 
     def must_run_here(self) -> None:
         """ValueError where candidates of this task cannot be measured on this machine."""
-        if self.target.kind.name != "llvm":
-            raise ValueError(f"candidates are measured on this machine, with target \"llvm\"; they "
-                             f"cannot be run for {self.target.kind.name!r} here")
+        if self.target.kind.name != "llvm" and not is_gpu(self.target):
+            raise ValueError("candidates are measured on this machine, with target \"llvm\", or "
+                             f"for a GPU; they cannot be run for {self.target.kind.name!r} here")
 
     @property
     def rand_state(self) -> int:

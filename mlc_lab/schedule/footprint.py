@@ -87,7 +87,7 @@ def _replaced(e: PrimExpr, table: Mapping[Var, PrimExpr]) -> PrimExpr:
     kind = type(e)
     if kind is IntImm:
         return e
-    return table.get(e, e) if kind is Var else substitute(e, table)
+    return table.get(e, e) if isinstance(e, Var) and kind is Var else substitute(e, table)
 
 
 _found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()

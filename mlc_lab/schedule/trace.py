@@ -47,7 +47,7 @@ class Trace:
     @property
     def decisions(self) -> dict[Any, Any]:
         """Decision by index of instruction; an instruction itself finds its own too."""
-        return _Decisions(self)
+        return _Decisions(self._decisions, self.insts)
 
     def _position(self, inst: Instruction) -> int:
         for index, item in enumerate(self.insts):
@@ -244,9 +244,9 @@ class Trace:
 class _Decisions(dict[Any, Any]):
     """Decisions by index, which are found by instruction as well, as TVM has them."""
 
-    def __init__(self, trace: Trace) -> None:
-        super().__init__(trace._decisions)
-        self.insts = list(trace.insts)
+    def __init__(self, decisions: Mapping[int, Any], insts: Sequence[Instruction]) -> None:
+        super().__init__(decisions)
+        self.insts = list(insts)
 
     def __missing__(self, key: Any) -> Any:
         for index, inst in enumerate(self.insts):

@@ -25,6 +25,8 @@ from ..tir.stmt import For
 if TYPE_CHECKING:
     from ..tir.buffer import Buffer
     from ..tir.expr import PrimExpr
+    from .conflict import Relation
+    from .footprint import Access
 
 #: loop values tried for one example, in all
 LIMIT = 4096
@@ -195,7 +197,7 @@ _ARRAYS: dict[type[PrimExpr], Callable[[Any, Any], Any]] = {
     E.Or: np.logical_or}
 
 
-def meet(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
+def meet(a: Access, b: Access, around: Loops, relation: Relation) -> Meeting | None:
     """Where two accesses (`footprint.Access`) touch one element at points p and q such that
     relation.equal are the same at both, relation.less less at p and relation.greater greater at p.
 
@@ -231,7 +233,7 @@ def meet(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
     return None
 
 
-def first_meeting(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | None:
+def first_meeting(a: Access, b: Access, around: Loops, relation: Relation) -> Meeting | None:
     """The answer of `meet` where it is found in the first iterations; None says nothing.
 
     Each loop stands at its first value, and where the relation wants a loop to differ, at its first
@@ -260,7 +262,7 @@ def first_meeting(a: Any, b: Any, around: Loops, relation: Any) -> Meeting | Non
     return Meeting(p, q, tuple(element))
 
 
-def _first_point(access: Any, around: Loops, second: Sequence[Any]) -> dict[Any, int] | None:
+def _first_point(access: Access, around: Loops, second: Sequence[Any]) -> dict[Any, int] | None:
     """The first iteration of all loops, the second one of those in `second`; None where there is
     none, or where the access is not made in it."""
     point: dict[Any, int] = {}
@@ -275,7 +277,7 @@ def _first_point(access: Any, around: Loops, second: Sequence[Any]) -> dict[Any,
     return point
 
 
-def _interval(access: Any, axis: int, dim: Any, point: dict[Any, int]) -> tuple[int, int]:
+def _interval(access: Access, axis: int, dim: PrimExpr, point: dict[Any, int]) -> tuple[int, int]:
     """The first and the last index of an access in one dimension."""
     span = None if access.spans is None else access.spans[axis]
     low, size = (0, dim) if span is None else (evaluate(span[0], point), span[1])
@@ -286,8 +288,10 @@ class _Points:
     """All points at which an access is made, as one array for each loop variable, and the elements
     it touches there. Raises Unknown where they cannot be listed."""
 
-    def __init__(self, access: Any, around: Loops) -> None:
+    def __init__(self, access: Access, around: Loops) -> None:
         self.run((*around, *access.loops), access.conditions)
+        if access.buffer is None:
+            raise Unknown
         sizes = [evaluate(dim, {}) for dim in access.buffer.shape]
         self.elements: list[np.ndarray] = []
         for axis, span in enumerate(access.spans or (None,) * len(sizes)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..tir.op.given import DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
+from ..tir.op.intrinsic import DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
 
 #: names in scripts that differ from the Op's
 CALL_NAMES = {"tir.tvm_call_packed": "call_packed", "tir.tvm_call_cpacked": "call_cpacked",

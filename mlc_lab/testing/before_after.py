@@ -53,13 +53,14 @@ class CompareBeforeAfter:
                 transform(before)
             return
         after = transform(before)
-        if isinstance(after, tvm.tir.PrimFunc):  # what they are called is not compared
+        if isinstance(after, tvm.tir.PrimFunc) and isinstance(expected, tvm.tir.PrimFunc):
+            # what they are called is not compared
             after = after.with_attr("global_symbol", "main")
             expected = expected.with_attr("global_symbol", "main")
         try:
             tvm.ir.assert_structural_equal(after, expected)
         except ValueError as error:
-            texts = "\n".join(f"# {title}\n{program.script()}" for title, program in (
+            texts = "\n".join(f"# {title}\n{program!r}" for title, program in (
                 ("before", before), ("after", after), ("expected", expected)))
             raise ValueError(f"the program after is not the one expected: {error}\n{texts}"
                              ) from None
@@ -79,8 +80,9 @@ def _program(value: Any) -> Callable[[Any], Any]:
     if isinstance(value, (tvm.tir.PrimFunc, tvm.IRModule)) or (
             inspect.isclass(value) and issubclass(value, BaseException)):
         return lambda self: value
-    if _is_method(value):
-        return lambda self: value(self)
+    method: Any = value
+    if _is_method(method):
+        return lambda self: method(self)
     if inspect.isclass(value):
         return lambda self: tvm.IRModule({
             name: (member if isinstance(member, tvm.ir.BaseFunc)

@@ -15,7 +15,7 @@ import pytest
 _groups = count()
 
 
-def parameter(*values: Any, ids: Sequence[str] | None = None,
+def parameter(*values: object, ids: Sequence[str] | None = None,
               by_dict: Mapping[str, Any] | None = None) -> Any:
     """A fixture that takes several values: tests that ask for it run once for each.
 
@@ -27,7 +27,7 @@ def parameter(*values: Any, ids: Sequence[str] | None = None,
         ids, values = tuple(by_dict), tuple(by_dict.values())
 
     @pytest.fixture(params=values, ids=ids)
-    def as_fixture(*_self: Any, request: Any) -> Any:
+    def as_fixture(*_self: object, request: pytest.FixtureRequest) -> Any:
         return request.param
 
     return as_fixture
@@ -42,7 +42,7 @@ def parameters(*value_sets: Sequence[Any], ids: Sequence[str] | None = None) -> 
         raise ValueError("parameters: the sets of values are not all of the same length")
     group, made = next(_groups), []
     for column in zip(*value_sets):
-        def as_fixture(*_self: Any, request: Any) -> Any:
+        def as_fixture(*_self: object, request: pytest.FixtureRequest) -> Any:
             return request.param
 
         vars(as_fixture).update(parametrize_group=group, parametrize_values=column,
@@ -67,7 +67,7 @@ def _kept(func: Callable[..., Any]) -> Callable[..., Any]:
     kept: dict[Any, Any] = {}
 
     @functools.wraps(func)
-    def again(*args: Any, **kwargs: Any) -> Any:
+    def again(*args: object, **kwargs: object) -> Any:
         key: Any = (args, tuple(sorted(kwargs.items())))
         try:
             hash(key)
@@ -80,7 +80,7 @@ def _kept(func: Callable[..., Any]) -> Callable[..., Any]:
     return again
 
 
-def parametrize_targets(*targets: Any) -> Any:
+def parametrize_targets(*targets: object) -> Any:
     """The decorator of a test that runs for these targets; bare, for all that are enabled."""
     if len(targets) == 1 and callable(targets[0]):
         return targets[0]  # the plugin does it for whatever asks for `target` or `dev`
@@ -119,7 +119,7 @@ def _stopped(names: tuple[str, ...], stop: Callable[..., Any], reason: str
              ) -> Callable[[Any], Any]:
     def decorate(func: Any) -> Any:
         @functools.wraps(func)
-        def checked(request: Any, *args: Any, **kwargs: Any) -> Any:
+        def checked(request: pytest.FixtureRequest, *args: object, **kwargs: object) -> Any:
             if request.node.name.partition("[")[2].removesuffix("]") in names:
                 stop(reason=reason)
             return func(request, *args, **kwargs)

@@ -8,8 +8,12 @@ the simulated device answers, which is slow.
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import mlc_lab as tvm
+
+if TYPE_CHECKING:
+    from mlc_lab.target.target import TargetLike
 
 
 def named() -> list[str]:
@@ -18,7 +22,7 @@ def named() -> list[str]:
     return list(dict.fromkeys(t.strip() for t in given.split(";") if t.strip())) or ["llvm"]
 
 
-def kind_of(target: object) -> str:
+def kind_of(target: TargetLike) -> str:
     """The kind of a target: "cuda" of "cuda -arch=sm_80"."""
     return target.split()[0] if isinstance(target, str) else tvm.target.Target(target).kind.name
 

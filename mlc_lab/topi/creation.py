@@ -99,8 +99,9 @@ def matrix_set_diag(data: Tensor, diagonal: Tensor, k: int | Sequence[int] = 0,
     Of several, the rows of `diagonal` are the highest first; `align` says at which end of its row a
     shorter one stands, above and below the main diagonal.
     """
-    low, high = (k[0], k[-1]) if isinstance(k, (list, tuple)) and len(k) in (1, 2) else (k, k)
-    need(isinstance(low, int) and isinstance(high, int) and low <= high,
+    given_k = [k] if isinstance(k, int) else list(k)
+    low, high = (given_k[0], given_k[-1]) if given_k else (1, 0)
+    need(len(given_k) < 3 and low <= high,
          "matrix_set_diag: k is one number, or two, the smaller first")
     ends = align.split("_")
     need(len(ends) == 2 and set(ends) <= {"LEFT", "RIGHT"},

@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Any
 
 from .. import te
-from ..te.tensor import ComputeOp
+from ..te.tensor import ComputeOp, Tensor
 from ..tir.op import as_int
 
 #: names of schedules that are not names of operators
@@ -26,15 +26,15 @@ _CHEAP = ("broadcast", "elemwise", "injective")
 _THREADS, _SUMMING, _LANES = 256, 64, 16
 
 
-def _start(outs: Any) -> tuple[Any, list[Any]]:
+def _start(outs: Tensor | Sequence[Tensor]) -> tuple[Any, list[Any]]:
     """A schedule in which cheap stages are inlined, and the stages that are left to schedule."""
-    outs = list(outs) if isinstance(outs, (list, tuple)) else [outs]
-    s, left = te.create_schedule(outs), []
-    results = [stage.op for stage in map(s.__getitem__, outs)]
+    results = [outs] if isinstance(outs, Tensor) else list(outs)
+    s, left = te.create_schedule(results), []
+    last = [s[result].op for result in results]
     for stage in s.stages:
         if not isinstance(stage.op, ComputeOp):
             continue
-        if stage.op not in results and not stage.op.reduce_axis and (
+        if stage.op not in last and not stage.op.reduce_axis and (
                 stage.op.tag.startswith(_CHEAP)):
             stage.compute_inline()
         else:
@@ -42,11 +42,11 @@ def _start(outs: Any) -> tuple[Any, list[Any]]:
     return s, left
 
 
-def _generic(outs: Any, joined: bool = False) -> Any:
+def _generic(outs: Tensor | Sequence[Tensor], joined: bool = False) -> Any:
     return _start(outs)[0]
 
 
-def _cpu(outs: Any, joined: bool = False) -> Any:
+def _cpu(outs: Tensor | Sequence[Tensor], joined: bool = False) -> Any:
     s, stages = _start(outs)
     for stage in stages:
         axes = list(stage.op.axis)
@@ -66,7 +66,7 @@ def _cpu(outs: Any, joined: bool = False) -> Any:
     return s
 
 
-def _gpu(outs: Any, joined: bool = False) -> Any:
+def _gpu(outs: Tensor | Sequence[Tensor], joined: bool = False) -> Any:
     """With `joined`, the threads of a block share each sum."""
     s, stages = _start(outs)
     for stage in stages:
@@ -99,7 +99,7 @@ class OfTarget(ModuleType):
         self.__path__: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        topi = import_module(__package__)
+        topi = import_module(str(__package__))
         word = name.removeprefix("schedule_")
         known = word in _GROUPS or hasattr(topi, word) or hasattr(topi.nn, word)
         if name.startswith("_") or not known:

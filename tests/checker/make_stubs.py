@@ -375,7 +375,7 @@ def facades() -> list[Stub]:
 def written() -> dict[Path, str]:
     """path -> text of every stub."""
     stubs = [language_of_tensorir(), language_of_relax(), made_functions("mlc_lab.tir.op.math"),
-             methods_of_schedule(), *facades()]
+             made_functions("mlc_lab.tir.op.given"), methods_of_schedule(), *facades()]
     return {stub.path: stub.text() for stub in stubs}
 
 

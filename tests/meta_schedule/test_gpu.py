@@ -174,4 +174,4 @@ def test_where_there_is_a_device_candidates_run_on_it(kind):
 
 def test_targets_that_cannot_be_searched_for_are_refused():
     with pytest.raises(ValueError, match="or for a GPU; they cannot be run for 'hexagon'"):
-        context(product(8, 8, 8), "hexagon")
+        context(product(8, 8, 8), "hexagon").must_run_here()

@@ -307,10 +307,15 @@ def test_a_tensor_may_be_an_argument_and_computed_where_it_is_read(first, rows):
     np.testing.assert_allclose(c, a.sum(1)[first:first + rows] + 1, rtol=1e-4, atol=1e-4)
 
 
-def test_a_cache_of_what_is_inlined_is_refused():
+def test_what_is_inlined_is_computed_into_a_cache_of_it():
     A, D, B, C = sums_between()
     s = te.create_schedule(C.op)
     s[D].compute_inline()
-    s.cache_read(D, "local", [B])
-    with pytest.raises(ValueError, match="D is inlined"):
-        s.to_module([A, C])
+    cache = s.cache_read(D, "local", [B])
+    s[cache].compute_at(s[B], B.op.axis[0])
+    built = tvm.build(s, [A, C])
+    a, c = np.random.default_rng(0).random((8, 8), "float32"), np.zeros((8, 8), "float32")
+    built(a, c)
+    sums = [[2 * a[i, j:i + 1].sum() + 1 for j in range(8)] for i in range(8)]
+    np.testing.assert_allclose(c, sums, rtol=1e-5)
+    assert "D[" not in s.to_module([A, C]).script()

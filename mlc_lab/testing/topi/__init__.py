@@ -7,7 +7,7 @@ give numpy arrays, and are written to be read, not to be fast.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,8 +29,12 @@ from .layers import (
     log_softmax_python, lrn_python, nll_loss, poolnd_python, rms_norm_python, softmax_python,
 )
 
+if TYPE_CHECKING:
+    from mlc_lab.runtime.device import Device
+    from mlc_lab.target.target import TargetLike
 
-def dispatch(target: Any, dispatch_map: Mapping[str, Any]) -> Any:
+
+def dispatch(target: TargetLike, dispatch_map: Mapping[str, Any]) -> Any:
     """What a table has for a target: by the target's keys, and else by "generic"."""
     for key in tvm.target.Target(target).keys:
         if key in dispatch_map:
@@ -39,7 +43,7 @@ def dispatch(target: Any, dispatch_map: Mapping[str, Any]) -> Any:
 
 
 def _schedule(name: str) -> Callable[[Any], Any]:
-    def of_target(target: Any) -> Any:
+    def of_target(target: TargetLike) -> Any:
         topi = tvm.topi
         return getattr(dispatch(target, {"generic": topi.generic, "cpu": topi.x86,
                                          "arm_cpu": topi.arm_cpu, "gpu": topi.cuda}), name)
@@ -54,13 +58,14 @@ get_reduce_schedule = _schedule("schedule_reduce")
 get_softmax_schedule = _schedule("schedule_softmax")
 
 
-def get_conv2d_nchw_implement(target: Any) -> tuple[Any, Any]:
+def get_conv2d_nchw_implement(target: TargetLike) -> tuple[Any, Any]:
     """The operator conv2d_nchw, and its schedule for a target."""
     return tvm.topi.nn.conv2d_nchw, _schedule("schedule_conv2d_nchw")(target)
 
 
-def compare_numpy_tvm(inputs: Sequence[np.ndarray], output: np.ndarray, target: Any, device: Any,
-                      compute: Callable[..., Any], schedule: Callable[..., Any]) -> None:
+def compare_numpy_tvm(inputs: Sequence[np.ndarray], output: np.ndarray, target: TargetLike,
+                      device: Device, compute: Callable[..., Any], schedule: Callable[..., Any]
+                      ) -> None:
     """AssertionError unless an operator, scheduled and run on a device, computes `output`."""
     tensors = [tvm.te.placeholder(a.shape, str(a.dtype)) for a in inputs]
     with tvm.target.Target(target):

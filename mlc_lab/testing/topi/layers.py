@@ -11,12 +11,17 @@ import numpy as np
 from ...topi.nn.conv import pad_widths
 from .arrays import dilate_python
 
+#: one size for each dimension, or one for all
+Sizes = int | Sequence[int]
+#: a dimension or several; None: all
+Axes = int | Sequence[int] | None
 
-def _each(value: Any, count: int) -> list[int]:
-    return list(value) if isinstance(value, (list, tuple)) else [value] * count
+
+def _each(value: Sizes, count: int) -> list[int]:
+    return [value] * count if isinstance(value, int) else list(value)
 
 
-def _convolved(a: np.ndarray, w: np.ndarray, stride: Any, padding: Any, dilation: Any = 1,
+def _convolved(a: np.ndarray, w: np.ndarray, stride: Sizes, padding: Sizes, dilation: Sizes = 1,
                groups: int = 1) -> np.ndarray:
     """a (N, C, ...) and w (O, C / groups, ...), as sums over the places of the kernel."""
     count = a.ndim - 2
@@ -35,7 +40,7 @@ def _convolved(a: np.ndarray, w: np.ndarray, stride: Any, padding: Any, dilation
     return np.concatenate(parts, 1)
 
 
-def _transposed(a: np.ndarray, w: np.ndarray, stride: Any, padding: Any, output_padding: Any,
+def _transposed(a: np.ndarray, w: np.ndarray, stride: Sizes, padding: Sizes, output_padding: Sizes,
                 groups: int = 1) -> np.ndarray:
     """a (N, C, ...) and w (C, O / groups, ...): a convolution of the input, set apart."""
     count = a.ndim - 2
@@ -55,85 +60,87 @@ def _transposed(a: np.ndarray, w: np.ndarray, stride: Any, padding: Any, output_
     return _convolved(apart, np.concatenate(kernels, 0), 1, 0, groups=groups)
 
 
-def conv1d_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any, dilation: Any
-                      ) -> np.ndarray:
+def conv1d_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
+                      dilation: Sizes) -> np.ndarray:
     """A convolution of (N, C, W) and (O, I, W)."""
     return _convolved(a_np, w_np, stride, padding, dilation)
 
 
-def group_conv1d_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
-                            dilation: Any, groups: int) -> np.ndarray:
+def group_conv1d_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
+                            dilation: Sizes, groups: int) -> np.ndarray:
     """conv1d_ncw in groups of channels."""
     return _convolved(a_np, w_np, stride, padding, dilation, groups)
 
 
-def conv2d_nchw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
+def conv2d_nchw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
                        groups: int = 1) -> np.ndarray:
     """A convolution of (N, C, H, W) and (O, I, H, W)."""
     return _convolved(a_np, w_np, stride, padding, 1, groups)
 
 
-def conv2d_nhwc_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
+def conv2d_nhwc_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
                        groups: int = 1) -> np.ndarray:
     """A convolution of (N, H, W, C) and (H, W, I, O)."""
     return _convolved(a_np.transpose(0, 3, 1, 2), w_np.transpose(3, 2, 0, 1), stride, padding, 1,
                       groups).transpose(0, 2, 3, 1)
 
 
-def conv2d_hwcn_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any) -> np.ndarray:
+def conv2d_hwcn_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes
+                       ) -> np.ndarray:
     """A convolution of (H, W, C, N) and (H, W, I, O)."""
     return _convolved(a_np.transpose(3, 2, 0, 1), w_np.transpose(3, 2, 0, 1), stride,
                       padding).transpose(2, 3, 1, 0)
 
 
-def conv3d_ncdhw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
+def conv3d_ncdhw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
                         groups: int = 1) -> np.ndarray:
     """A convolution of (N, C, D, H, W) and (O, I, D, H, W)."""
     return _convolved(a_np, w_np, stride, padding, 1, groups)
 
 
-def conv3d_ndhwc_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
+def conv3d_ndhwc_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
                         groups: int = 1) -> np.ndarray:
     """A convolution of (N, D, H, W, C) and (D, H, W, I, O)."""
     return _convolved(a_np.transpose(0, 4, 1, 2, 3), w_np.transpose(4, 3, 0, 1, 2), stride, padding,
                       1, groups).transpose(0, 2, 3, 4, 1)
 
 
-def depthwise_conv2d_python_nchw(input_np: np.ndarray, filter_np: np.ndarray, stride: Any,
-                                 padding: Any) -> np.ndarray:
+def depthwise_conv2d_python_nchw(input_np: np.ndarray, filter_np: np.ndarray, stride: Sizes,
+                                 padding: Sizes) -> np.ndarray:
     """Each channel of (N, C, H, W) by its own kernels, (C, multiplier, H, W)."""
     c, m, h, w = filter_np.shape
     return _convolved(input_np, filter_np.reshape(c * m, 1, h, w), stride, padding, 1, c)
 
 
-def depthwise_conv2d_python_nhwc(input_np: np.ndarray, filter_np: np.ndarray, stride: Any,
-                                 padding: Any) -> np.ndarray:
+def depthwise_conv2d_python_nhwc(input_np: np.ndarray, filter_np: np.ndarray, stride: Sizes,
+                                 padding: Sizes) -> np.ndarray:
     """Each channel of (N, H, W, C) by its own kernels, (H, W, C, multiplier)."""
     return depthwise_conv2d_python_nchw(
         input_np.transpose(0, 3, 1, 2), filter_np.transpose(2, 3, 0, 1), stride,
         padding).transpose(0, 2, 3, 1)
 
 
-def conv1d_transpose_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
-                                output_padding: Any) -> np.ndarray:
+def conv1d_transpose_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
+                                output_padding: Sizes) -> np.ndarray:
     """A transposed convolution of (N, C, W) and (I, O, W)."""
     return _transposed(a_np, w_np, stride, padding, output_padding)
 
 
-def group_conv1d_transpose_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
-                                      output_padding: Any, groups: int = 1) -> np.ndarray:
+def group_conv1d_transpose_ncw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes,
+                                      padding: Sizes, output_padding: Sizes, groups: int = 1
+                                      ) -> np.ndarray:
     """conv1d_transpose_ncw in groups of channels."""
     return _transposed(a_np, w_np, stride, padding, output_padding, groups)
 
 
-def conv2d_transpose_nchw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
-                                 output_padding: Any, groups: int = 1) -> np.ndarray:
+def conv2d_transpose_nchw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
+                                 output_padding: Sizes, groups: int = 1) -> np.ndarray:
     """A transposed convolution of (N, C, H, W) and (I, O, H, W)."""
     return _transposed(a_np, w_np, stride, padding, output_padding, groups)
 
 
 def conv2d_transpose_nhwc_python(a_nhwc: np.ndarray, weight: np.ndarray, weight_format: str,
-                                 stride: Any, padding: Any, output_padding: Any = (0, 0)
+                                 stride: Sizes, padding: Sizes, output_padding: Sizes = (0, 0)
                                  ) -> np.ndarray:
     """A transposed convolution of (N, H, W, C); `weight_format` is HWIO, HWOI, OIHW or IOHW."""
     if sorted(weight_format) != sorted("IOHW"):
@@ -143,8 +150,8 @@ def conv2d_transpose_nhwc_python(a_nhwc: np.ndarray, weight: np.ndarray, weight_
                        output_padding).transpose(0, 2, 3, 1)
 
 
-def conv3d_transpose_ncdhw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Any, padding: Any,
-                                  output_padding: Any = 0) -> np.ndarray:
+def conv3d_transpose_ncdhw_python(a_np: np.ndarray, w_np: np.ndarray, stride: Sizes, padding: Sizes,
+                                  output_padding: Sizes = 0) -> np.ndarray:
     """A transposed convolution of (N, C, D, H, W) and (I, O, D, H, W)."""
     return _transposed(a_np, w_np, stride, padding, output_padding)
 
@@ -210,7 +217,7 @@ def poolnd_python(np_data: np.ndarray, kernel: Sequence[int], strides: Sequence[
     return out.transpose(back)
 
 
-def adaptive_pool(np_data: np.ndarray, out_size: Any, pool_type: str, layout: str) -> np.ndarray:
+def adaptive_pool(np_data: np.ndarray, out_size: Sizes, pool_type: str, layout: str) -> np.ndarray:
     """As many windows as the result has elements, of about the same size."""
     order, back = _channels_first(layout, np_data.ndim)
     data = np_data.transpose(order)
@@ -246,20 +253,20 @@ def lrn_python(a_np: np.ndarray, size: int, axis: int, bias: float, alpha: float
         a_np.dtype)
 
 
-def l2_normalize_python(a_np: np.ndarray, eps: float, axis: Any = None) -> np.ndarray:
+def l2_normalize_python(a_np: np.ndarray, eps: float, axis: Axes = None) -> np.ndarray:
     """a over the root of the sum of its squares, of eps at least."""
     axis = tuple(axis) if isinstance(axis, list) else axis
     return a_np / np.sqrt(np.maximum(np.square(a_np).sum(axis, keepdims=True), eps))
 
 
-def _normal(data: np.ndarray, axis: Any, epsilon: float) -> np.ndarray:
+def _normal(data: np.ndarray, axis: Axes, epsilon: float) -> np.ndarray:
     axis = tuple(axis) if isinstance(axis, list) else axis
     wide = data.astype(np.promote_types(data.dtype, "float32"))
     mean, var = wide.mean(axis, keepdims=True), wide.var(axis, keepdims=True)
     return ((wide - mean) / np.sqrt(var + epsilon)).astype(data.dtype)
 
 
-def layer_norm_python(data: np.ndarray, gamma: np.ndarray, beta: np.ndarray | None, axis: Any,
+def layer_norm_python(data: np.ndarray, gamma: np.ndarray, beta: np.ndarray | None, axis: Axes,
                       epsilon: float = 1e-5) -> np.ndarray:
     """Mean 0 and variance 1 over axes, then gamma and beta."""
     out = _normal(data, axis, epsilon) * gamma
@@ -282,7 +289,7 @@ def group_norm_python(data: np.ndarray, gamma: np.ndarray, beta: np.ndarray | No
     return out if beta is None else out + beta.reshape(row)
 
 
-def rms_norm_python(data: np.ndarray, weight: np.ndarray, axis: Any, epsilon: float = 1e-5
+def rms_norm_python(data: np.ndarray, weight: np.ndarray, axis: Axes, epsilon: float = 1e-5
                     ) -> np.ndarray:
     """data times weight over the root of its mean square."""
     axis = tuple(axis) if isinstance(axis, list) else axis

@@ -1,7 +1,8 @@
 """The functions of intrinsics whose result type their rows leave open: `tvm_access_ptr`, `ptx_mma`.
 
 The type of such a call is written (first or last among the arguments), that of an argument, or
-always the same. The tables here say which; TVMScript writes and reads calls by them too.
+always the same. The tables in `intrinsic.py` say which; TVMScript writes and reads calls by them,
+too.
 """
 
 from __future__ import annotations
@@ -11,38 +12,13 @@ from typing import TYPE_CHECKING, Any, Callable
 from ...ir import dtype as dt
 from ..expr import BufferLoad, Call, PrimExpr
 from .conversion import convert
-from .intrinsic import INTRINSICS
+from .intrinsic import DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES, INTRINSICS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..buffer import Buffer
     from ..expr import ExprLike
-
-#: intrinsics whose result type is written, as first (or last) argument
-DTYPE_FIRST = frozenset(f"tir.{n}" for n in (
-    "call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "reinterpret",
-    "vectorlow", "vectorhigh", "vectorcombine", "ptx_mma", "ptx_mma_sp", "ptx_ldmatrix",
-    "ptx_cp_async", "ptx_cp_async_bulk", "mma_store", "mma_fill", "type_annotation", "atomic_add",
-    "large_uint_imm", "tvm_call_cpacked"))
-DTYPE_LAST = frozenset(("tir.tvm_struct_get",))
-#: result types of the other intrinsics of "given" type: a dtype, or the argument that has it
-GIVEN_DTYPES: dict[str, Any] = {f"tir.{n}": d for n, d in {
-    "if_then_else": 1, "address_of": "handle", "tvm_access_ptr": "handle", "tvm_tuple": "handle",
-    "tvm_call_packed": "int32", "tvm_call_packed_lowered": "int32",
-    "tvm_stack_make_array": "handle", "tvm_stack_make_shape": "handle",
-    "tvm_stack_alloca": "handle", "tvm_thread_allreduce": "handle", "tvm_warp_shuffle": 1,
-    "tvm_warp_shuffle_up": 1, "tvm_warp_shuffle_down": 1, "tvm_fill_fragment": "handle",
-    "tvm_load_matrix_sync": "handle", "tvm_mma_sync": "handle", "tvm_store_matrix_sync": "handle",
-    "tvm_bmma_sync": "handle", "ptx_commit_group": "void", "ptx_wait_group": "void",
-    "ptx_cp_async_barrier": "void", "ptx_init_barrier_thread_count": "void",
-    "ptx_arrive_barrier": "void", "ptx_arrive_barrier_expect_tx": "void",
-    "ptx_wait_barrier": "void", "create_barriers": "void", "dp4a": "int32",
-    "lookup_param": "handle", "tvm_throw_last_error": "handle",
-    "TVMBackendAllocWorkspace": "handle", "TVMBackendFreeWorkspace": "int32",
-    "undef": "int32", "ret": 0,
-    "break_loop": "void", "continue_loop": "void", "start_profile_intrinsic": "handle",
-    "end_profile_intrinsic": "handle", "prefetch": "void"}.items()}
 
 
 def call_given(op: str, values: Sequence[Any], dtype: str | None = None,
@@ -65,7 +41,7 @@ def call_given(op: str, values: Sequence[Any], dtype: str | None = None,
             dtype = values[rule].dtype
         else:
             dtype = rule
-    return Call(dtype, op, tuple(values), annotations)
+    return Call(str(dtype), op, tuple(values), annotations)
 
 
 def address_of(buffer_load: PrimExpr | Buffer, span: object = None) -> PrimExpr:

@@ -5,7 +5,7 @@ Each row makes an Op `tir.<name>`; `math.py` makes the functions that build call
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..expr import OPS, Call, Op
 
@@ -154,6 +154,30 @@ def effect_of(call: Call) -> str:
     row = INTRINSIC_OF.get(call.op.name) if isinstance(call.op, Op) else None
     return row.effect if row is not None else OPAQUE
 
+#: intrinsics whose result type is written, as first (or last) argument
+DTYPE_FIRST = frozenset(f"tir.{n}" for n in (
+    "call_extern", "call_pure_extern", "call_llvm_intrin", "call_llvm_pure_intrin", "reinterpret",
+    "vectorlow", "vectorhigh", "vectorcombine", "ptx_mma", "ptx_mma_sp", "ptx_ldmatrix",
+    "ptx_cp_async", "ptx_cp_async_bulk", "mma_store", "mma_fill", "type_annotation", "atomic_add",
+    "large_uint_imm", "tvm_call_cpacked"))
+DTYPE_LAST = frozenset(("tir.tvm_struct_get",))
+#: result types of the other intrinsics of "given" type: a dtype, or the argument that has it
+GIVEN_DTYPES: dict[str, Any] = {f"tir.{n}": d for n, d in {
+    "if_then_else": 1, "address_of": "handle", "tvm_access_ptr": "handle", "tvm_tuple": "handle",
+    "tvm_call_packed": "int32", "tvm_call_packed_lowered": "int32",
+    "tvm_stack_make_array": "handle", "tvm_stack_make_shape": "handle",
+    "tvm_stack_alloca": "handle", "tvm_thread_allreduce": "handle", "tvm_warp_shuffle": 1,
+    "tvm_warp_shuffle_up": 1, "tvm_warp_shuffle_down": 1, "tvm_fill_fragment": "handle",
+    "tvm_load_matrix_sync": "handle", "tvm_mma_sync": "handle", "tvm_store_matrix_sync": "handle",
+    "tvm_bmma_sync": "handle", "ptx_commit_group": "void", "ptx_wait_group": "void",
+    "ptx_cp_async_barrier": "void", "ptx_init_barrier_thread_count": "void",
+    "ptx_arrive_barrier": "void", "ptx_arrive_barrier_expect_tx": "void",
+    "ptx_wait_barrier": "void", "create_barriers": "void", "dp4a": "int32",
+    "lookup_param": "handle", "tvm_throw_last_error": "handle",
+    "TVMBackendAllocWorkspace": "handle", "TVMBackendFreeWorkspace": "int32",
+    "undef": "int32", "ret": 0,
+    "break_loop": "void", "continue_loop": "void", "start_profile_intrinsic": "handle",
+    "end_profile_intrinsic": "handle", "prefetch": "void"}.items()}
 
 __all__ = [
     "INTRINSICS", "INTRINSIC_OF", "OPAQUE", "PURE", "READS", "UPDATES", "Intrinsic", "effect_of",

@@ -28,8 +28,9 @@ def matmul(tensor_a: Tensor, tensor_b: Tensor, bias: Tensor | None = None,
     """
     a, b = tensor_a, tensor_b
     if min(a.ndim, b.ndim) >= 2 and max(a.ndim, b.ndim) > 2:
-        product = batched(*(x if out_dtype in (None, x.dtype) else cast(x, out_dtype)
-                            for x in (a, b)), transpose_a, transpose_b)
+        if out_dtype is not None:
+            a, b = (x if x.dtype == out_dtype else cast(x, out_dtype) for x in (a, b))
+        product = batched(a, b, transpose_a, transpose_b)
         return product if bias is None else add(product, cast(bias, product.dtype))
     need(a.ndim == 2 and b.ndim == 2,
          f"matmul: {text(a.shape)} and {text(b.shape)} are not both matrices")
