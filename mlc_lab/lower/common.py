@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Any, Callable
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
-from ..tir.expr import Add, Broadcast, Call, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub, Var
+from ..tir.expr import (
+    Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub, Var,
+)
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
 from ..tir.op import add, as_int, effect_of, mul, sub
-from ..tir.op.intrinsic import OPAQUE, UPDATES
-from ..tir.stmt import BufferStore, LetStmt, SeqStmt, Stmt
+from ..tir.op.intrinsic import OPAQUE, PURE, UPDATES
+from ..tir.stmt import BufferStore, For, LetStmt, SeqStmt, Stmt
 
 
 class LowerError(MLCError, ValueError):
@@ -73,6 +75,25 @@ def may_write(node: Any, memory: Collection[Var], names: Collection[Var] = ()) -
                 type(n) is LetStmt and n.var.dtype == "handle"):
             return True
     return False
+
+
+def may_change(parts: Iterable[PrimExpr], node: Any, names: Collection[Var] = ()) -> bool:
+    """Whether expressions read memory that `node` may write, by whatever name: what is known by
+    them where `node` begins may be wrong further on in it. `names` as for `may_write`."""
+    nodes = [n for part in parts for n in pre_order(part)]
+    read = {n.buffer.data for n in nodes if type(n) is BufferLoad}
+    if not read and all(effect_of(n) == PURE for n in nodes if type(n) is Call):
+        return False
+    return may_write(node, read, names)
+
+
+def start_of(loop: For) -> tuple[PrimExpr, Callable[[Stmt], Stmt]]:
+    """The first value of a loop's variable as copies of its body may name it, and what is put
+    around these: a definition where the body writes memory that the value is read from."""
+    if not may_change((loop.min,), loop.body):
+        return loop.min, lambda body: body
+    name = loop.loop_var.with_name(f"{loop.loop_var.name}_start")
+    return name, lambda body: LetStmt(name, loop.min, body)
 
 
 def statements(body: Stmt) -> tuple[Stmt, ...]:

@@ -13,7 +13,8 @@ After::
         with T.block("B"):
             B[i0 * 16 + i1] = A[i0 * 16 + i1] + 1
 
-What is left of a block is its predicate, its allocations and its annotations.
+What is left of a block is its predicate, its allocations and its annotations. An iterator that is
+bound to data which the block writes becomes a variable of the block.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from ..ir.transform import Pass
 from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
-from ..tir.stmt import Block, BlockRealize, Stmt
-from .common import LowerError, function_pass
+from ..tir.stmt import Block, BlockRealize, LetStmt, Stmt
+from .common import LowerError, function_pass, may_change
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
@@ -48,6 +49,15 @@ class _ToOpaque(Mutator):
             self.values[iv.var] = value
         predicate = self.visit(node.predicate)
         new: Block = self.visit_Block(block)
+        changing = [iv.var for iv, value in zip(block.iter_vars, node.iter_values)
+                    if may_change((value,), block.body)]
+        if changing:  # an iterator has the value of the time when the block began
+            named = [(var.with_name(var.name), self.values[var]) for var in changing]
+            self.values.update(zip(changing, (name for name, _ in named)))
+            body = self.visit(block.body)
+            for name, value in reversed(named):
+                body = LetStmt(name, value, body)
+            new = new.replace(body=body)
         if new.iter_vars:
             new = new.replace(iter_vars=())
         if not node.iter_values and predicate is node.predicate and new is block:

@@ -15,6 +15,7 @@ from ..tir import op
 from ..tir.expr import GE, GT, LE, LT, BufferLoad, Call, IterVar, PrimExpr, Var
 from ..tir.functor import Mutator, pre_order
 from ..tir.stmt import TRUE, AttrStmt, For, IfThenElse, Stmt
+from .common import may_change
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -32,6 +33,8 @@ class DropImplied(Mutator):
         return super().visit(node) if isinstance(node, Stmt) else node
 
     def visit_For(self, node: For) -> Stmt:
+        if may_change((node.min, node.extent), node.body):
+            return self.default(node)
         self.loops.append((node.loop_var, node.min, node.extent))
         new = self.default(node)
         self.loops.pop()

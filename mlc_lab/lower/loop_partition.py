@@ -40,7 +40,7 @@ from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
-from .common import function_pass
+from .common import function_pass, may_change
 from .implied import DropImplied
 from .simplify import NO_OP, Simplifier
 
@@ -101,6 +101,8 @@ def _conditions(body: Stmt) -> list[_Condition]:
     def walk(s: Any, loops: tuple[For, ...], hidden: frozenset, minor: bool) -> None:
         kind = type(s)
         if kind is For:
+            if may_change((s.min, s.extent), body):
+                hidden = hidden | {s.loop_var}
             walk(s.body, (*loops, s), hidden, minor)
         elif kind is IfThenElse:
             for part in _conjuncts(s.condition):
@@ -228,9 +230,10 @@ class _Partition(Mutator):
         return self.default(node)
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
-        self.known.append(node.condition)
+        held = [] if may_change((node.condition,), node.then_case) else [node.condition]
+        self.known += held
         then = self.visit(node.then_case)
-        self.known.pop()
+        del self.known[len(self.known) - len(held):]
         other = self.visit(node.else_case) if node.else_case is not None else None
         if then is node.then_case and other is node.else_case:
             return node
@@ -240,6 +243,11 @@ class _Partition(Mutator):
         conditions = _conditions(node.body)
         if not conditions:
             return node  # none further in either
+        if may_change((node.min, node.extent), node.body):
+            # where it ends is known where it begins alone
+            body = self.visit(node.body)
+            return NO_OP if body is NO_OP else (
+                node if body is node.body else node.replace(body=body))
         analyzer = self._analyzer()
         domain = Range.from_min_extent(node.min, node.extent)
         analyzer.bind(node.loop_var, domain, True)

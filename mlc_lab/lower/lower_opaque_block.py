@@ -35,7 +35,7 @@ from ..tir.stmt import (
     EMPTY, TRUE, Allocate, AttrStmt, Block, BlockRealize, DeclBuffer, For, ForKind, IfThenElse,
     Stmt,
 )
-from .common import LowerError, function_pass
+from .common import LowerError, function_pass, may_change
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
@@ -83,7 +83,8 @@ class _LowerOpaque(Mutator):
         low, extent = self.visit(node.min), self.visit(node.extent)
         if node.kind is ForKind.THREAD_BINDING:
             return self._thread(node, low, extent)
-        if as_int(extent) == 1 and not node.annotations and not leaves_loop(node.body):
+        if as_int(extent) == 1 and not node.annotations and not leaves_loop(node.body) and (
+                not may_change((low,), node.body)):
             self.values[node.loop_var] = low
             return self.visit(node.body)
         pragmas = {k: v for k, v in node.annotations.items() if k.startswith("pragma_")}

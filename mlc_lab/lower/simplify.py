@@ -27,14 +27,13 @@ from ..tir.expr import (
     Broadcast, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Ramp, Range, Select, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, leaves_loop, pre_order
-from ..tir.op import as_int, const, effect_of
-from ..tir.op.intrinsic import PURE
+from ..tir.functor import Mutator, leaves_loop
+from ..tir.op import as_int, const
 from ..tir.stmt import (
     Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt,
     SeqStmt, Stmt, seq,
 )
-from .common import function_pass, may_write
+from .common import function_pass, may_change
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -128,7 +127,8 @@ class Simplifier(Mutator):
         element that may be written in there, nothing is known after that."""
         if "x" in condition.dtype:
             return self.visit(node)
-        kept = [part for part in conjuncts(condition) if not self._may_change(part, node)]
+        kept = [part for part in conjuncts(condition)
+                if not may_change((part,), node, self.pointers)]
         if not kept:
             return self.visit(node)
         condition = op.all(*kept)
@@ -137,14 +137,6 @@ class Simplifier(Mutator):
             out = self.visit(node)
         self.memo = memo if self.cleared == cleared else {}
         return out
-
-    def _may_change(self, condition: PrimExpr, node: Node) -> bool:
-        """Whether `condition` reads memory that `node` may write, by whatever name."""
-        parts = list(pre_order(condition))
-        read = {n.buffer.data for n in parts if type(n) is BufferLoad}
-        if not read and all(effect_of(n) == PURE for n in parts if type(n) is Call):
-            return False
-        return may_write(node, read, self.pointers)
 
     def _contrary(self, condition: PrimExpr) -> PrimExpr:
         """The negation in a form that facts can be read from."""
@@ -176,12 +168,16 @@ class Simplifier(Mutator):
         count = as_int(extent)
         if count is not None and count <= 0:
             return NO_OP
-        if count == 1 and not node.annotations and node.kind is not ForKind.THREAD_BINDING and (
-                not leaves_loop(node.body)):
+        steady = not may_change((low, extent), node.body, self.pointers)
+        if count == 1 and steady and not node.annotations and (
+                node.kind is not ForKind.THREAD_BINDING) and not leaves_loop(node.body):
             self.bind(node.loop_var, low, extent)
             self.values[node.loop_var] = low
             return self.visit(node.body)
-        self.bind(node.loop_var, low, extent)
+        if steady:
+            self.bind(node.loop_var, low, extent)
+        else:  # its bounds are those of the time when the loop began
+            self.begin(node.loop_var, node)
         body = self.visit(node.body)
         if body is NO_OP:
             return body

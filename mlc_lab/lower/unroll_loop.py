@@ -27,7 +27,7 @@ from ..tir.op import as_int, const
 from ..tir.stmt import (
     AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq,
 )
-from .common import annotation_int, function_pass
+from .common import annotation_int, function_pass, start_of
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -113,12 +113,13 @@ def _written_out(node: For, body: Stmt, count: int) -> Stmt:
     if count <= 0:
         return Evaluate(const(0))
     low = as_int(node.min)
+    start, around = start_of(node)
     copies = []
     for step in range(count):
         value = const(low + step, node.loop_var.dtype) if low is not None else (
-            node.min + step if step else node.min)
+            start + step if step else start)
         copies.append(substitute(body, {node.loop_var: value}))
-    return seq(*copies)
+    return around(seq(*copies))
 
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -37,7 +37,7 @@ from ..tir.stmt import (
     EMPTY, Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate,
     For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
-from .common import function_pass, lane_arithmetic
+from .common import function_pass, lane_arithmetic, start_of
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -367,8 +367,8 @@ class _Vectorize(Mutator):
         if lanes is None or lanes == 1:
             return For.from_fields(node.loop_var, node.min, node.extent, ForKind.SERIAL, body,
                                    None, EMPTY)
-        vectorizer = _Vectorizer(node.loop_var, node.min, lanes)
-        return vectorizer.stmt(body)
+        start, around = start_of(node)
+        return around(_Vectorizer(node.loop_var, start, lanes).stmt(body))
 
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -13,6 +13,7 @@ TARGETS: dict[str, tuple[str, int]] = {
     "torch_writes": ("torch_writes", 15),
     "te_programs": ("te_programs", 25),
     "statements": ("statements", 60),
+    "branches": ("branches", 150),
     "texts": ("texts", 60),
     "gpu": ("kernels", 12),
 }
