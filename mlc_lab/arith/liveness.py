@@ -123,12 +123,16 @@ def _fills(write: Access, read: Access, depth: int, analyzer: Analyzer, known: d
 
 
 def _happens_under(read: Access, conditions: Sequence[PrimExpr]) -> bool:
-    """Whether conditions hold wherever a read happens."""
-    loops = [(item.loop_var, item.min, item.extent) for item in read.path if type(item) is For]
-    given = [c for _, predicate in read.predicates for c in conjuncts(predicate)]
-    return not read.lets and all(
-        not depends_on_data(c) and (any(structural_equal(c, g) for g in given)
-                               or follows(c, loops, given)) for c in conditions)
+    """Whether conditions hold wherever a read happens. What depends on data counts on neither side:
+    the data may have changed since it was asked."""
+    if read.lets or any(map(depends_on_data, conditions)):
+        return False
+    loops = [(item.loop_var, item.min, item.extent) for item in read.path if type(item) is For
+             and not depends_on_data(item.min) and not depends_on_data(item.extent)]
+    given = [c for _, predicate in read.predicates for c in conjuncts(predicate)
+             if not depends_on_data(c)]
+    return all(any(structural_equal(c, g) for g in given) or follows(c, loops, given)
+               for c in conditions)
 
 
 def _written(write: Access, depth: int, analyzer: Analyzer

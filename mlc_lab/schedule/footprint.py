@@ -84,10 +84,9 @@ class Access(NamedTuple):
 
 def _replaced(e: PrimExpr, table: Mapping[Var, PrimExpr]) -> PrimExpr:
     """`substitute`, without a call for what most indices and bounds are."""
-    kind = type(e)
-    if kind is IntImm:
+    if type(e) is IntImm:
         return e
-    return table.get(e, e) if isinstance(e, Var) and kind is Var else substitute(e, table)
+    return table.get(e, e) if type(e) is Var else substitute(e, table)
 
 
 _found: "WeakKeyDictionary[Stmt, tuple[Access, ...]]" = WeakKeyDictionary()

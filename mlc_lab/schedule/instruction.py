@@ -8,9 +8,9 @@ is the ScheduleState; references arrive resolved (StmtSRefs and ints). The decor
 from __future__ import annotations
 
 import inspect
-from functools import cached_property
-from difflib import get_close_matches
 import math
+from difflib import get_close_matches
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
 from ..ir.containers import is_dict, is_sequence
