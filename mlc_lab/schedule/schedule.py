@@ -179,6 +179,10 @@ class Schedule(Primitives):
         """The random variable that a block or loop was given first; None if it has none."""
         return next((rv for rv, value in self._symbols.items() if value is sref), None)
 
+    def srefs(self) -> dict[BlockRV | LoopRV, StmtSRef]:
+        """What each block and loop variable refers to; its `stmt` is None once that is gone."""
+        return {rv: value for rv, value in self._symbols.items() if isinstance(value, StmtSRef)}
+
     def new_rv(self, stmt: Block | For) -> BlockRV | LoopRV:
         """A random variable for a block or loop of the module, called as that is."""
         rv: BlockRV | LoopRV = LoopRV() if type(stmt) is For else BlockRV()
@@ -216,15 +220,21 @@ class Schedule(Primitives):
         """A new seed drawn from this schedule's generator."""
         return self._rng.randint(1, 2**31 - 1)
 
-    def copy(self) -> "Schedule":
-        """A schedule of its own in the same state; the random variables are valid in both."""
+    def copy(self, also: Mapping[Any, StmtSRef] | None = None) -> "Schedule":
+        """A schedule of its own in the same state; the random variables are valid in both.
+
+        `also`: variables that only the copy knows, with what they refer to in this schedule.
+        """
         new = Schedule.__new__(type(self))
         new.state, table = _copied_state(self.state)
         new.trace = self.trace.copy()
         new.steps = list(self.steps)
         new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v
-                        for rv, v in self._symbols.items()}
+                        for rv, v in {**self._symbols, **(also or {})}.items()}
         new._names = dict(self._names)
+        for rv in also or ():
+            if rv not in new._names:
+                new._name(rv)
         new.open_numbers = dict(self.open_numbers)
         new._late = False
         new._debug, new.enable_check = self._debug, self.enable_check
