@@ -346,8 +346,10 @@ class Schedule(Primitives):
         Where it raises, the state is as it was.
         """
         state, before, decision = self.state, self.state.mod, None
-        snapshot = None if kind.pure else state.snapshot()
         positional, keyword = kind.call({k: self.resolve(v) for k, v in args.items()})
+        if kind.pure and not kind.sampling:  # looks something up
+            return kind.fn(state, *positional, **keyword), None, []
+        snapshot = None if kind.pure else state.snapshot()
         try:
             with noting() as origins:
                 if kind.sampling:
