@@ -55,6 +55,8 @@ _NAMES: dict[str, str] = {
     "nd": "mlc_lab.compat.namespaces:nd", "instrument": "mlc_lab.compat.namespaces:instrument",
     "s_tir": "mlc_lab.compat.namespaces:s_tir", "tirx": "mlc_lab.tir",
     "error": "mlc_lab.compat.namespaces:error",
+    "_ffi": "mlc_lab.compat.namespaces:_ffi", "driver": "mlc_lab.compat.namespaces:driver",
+    "container": "mlc_lab.compat.namespaces:container",
     "Device": "mlc_lab.runtime:Device", "cpu": "mlc_lab.runtime:cpu",
     "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
     "metal": "mlc_lab.runtime:metal", "opencl": "mlc_lab.runtime:opencl",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from ..build import as_module
 from ..ir.module import IRModule
 from ..ir.serialize import load_json, save_json
 from ..ir.structural import structural_equal
@@ -116,6 +117,15 @@ def unknown_extent() -> SizeVar:
     return SizeVar("any_dim", "int32")
 
 
+def schedule_to_module(sch: Any, args: Sequence[Any] | None = None, name: str = "main",
+                       binds: Any = None, simple_mode: bool = False) -> IRModule:
+    """A schedule of te as a module, before it is lowered; `args` are the function's parameters."""
+    if binds:
+        raise ValueError("schedule_to_module: buffers of one's own for tensors (binds=) are not "
+                         "supported; leave them out")
+    return as_module(sch, args, name)
+
+
 def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
     """The floating point operations that a program does."""
     from ..observe.flops import count
@@ -124,4 +134,5 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
 
 
 __all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
-           "prim_func_pass", "renew_defs", "undefined_vars", "unknown_extent"]
+           "prim_func_pass", "renew_defs", "schedule_to_module", "undefined_vars",
+           "unknown_extent"]

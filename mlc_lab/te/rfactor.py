@@ -40,7 +40,7 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
         raise ValueError(f"rfactor of {op.name}: how many slices {axis.var.name} makes depends on "
                          "the element; split it by a factor, and take the inner loop")
     slice_axis = IterVar(_from_zero(axis), Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
-    inner = {iv: slice_axis if iv is axis else renewed([iv], table)[0] for iv in leaves}
+    inner = {iv: slice_axis if iv is axis else _kept(iv, table) for iv in leaves}
     at: dict[IterVar, PrimExpr] = {iv: new.var for iv, new in inner.items()}
     at[axis] = slice_axis.var + axis.dom.min
     values, inside = _positions(op, steps, at)
@@ -54,6 +54,14 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
     slices = ComputeOp(f"{op.name}_rf", op.tag, None, axes,
                        _partial(reduce, source, left, condition))
     return Factored(slices, _final(op, slices, axis, slot))
+
+
+def _kept(iv: IterVar, table: dict[Var, PrimExpr]) -> IterVar:
+    """An axis itself, which the slices reduce over; another one where its range depends on axes
+    that are others there."""
+    if uses_var(iv.dom.min, set(table)) or uses_var(iv.dom.extent, set(table)):
+        return renewed([iv], table)[0]
+    return iv
 
 
 def _place(op: ComputeOp, factor_axis: int) -> int:

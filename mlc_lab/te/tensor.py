@@ -10,7 +10,8 @@ from typing import Any, Mapping, Sequence
 
 from ..above import above
 from ..tir import functor
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, const_index
+from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, const_index
+from .error import TensorExprError
 
 
 class Tensor:
@@ -245,6 +246,10 @@ class ScanOp(Operation):
         self.init, self.update, self.states = tuple(init), tuple(update), tuple(states)
         self.inputs = tuple(inputs)
         self.outputs = tuple(Tensor(s.shape, s.dtype, self, i) for i, s in enumerate(states))
+        #: an axis for each dimension of each state but the first
+        self.spatial_axis_ = tuple(
+            IterVar(Range(0, extent), Var(f"{name}.out{i}.i{k + 1}", extent.dtype), IterVar.Opaque)
+            for i, state in enumerate(states) for k, extent in enumerate(state.shape[1:]))
 
     def steps(self) -> list[ComputeOp]:
         """What is computed anew in each step, producers first: all that depends on a state.
@@ -292,7 +297,7 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
     if isinstance(first, Reduce):
         for other in body[1:]:
             if not isinstance(other, Reduce) or other.combiner is not first.combiner:
-                raise ValueError(f"the outputs of {name} must be those of one reduction over "
+                raise TensorExprError(f"the outputs of {name} must be those of one reduction over "
                                  "tuples (te.comm_reducer)")
         inner: Sequence[PrimExpr] = first.source
     else:
@@ -300,7 +305,7 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
     for value in inner:
         for item in functor.pre_order(value):
             if isinstance(item, Reduce):
-                raise ValueError(
+                raise TensorExprError(
                     f"in {name} a reduction is part of a larger expression; it must be the whole "
                     "value: make it a te.compute of its own and read that here")
 
