@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Sequence
 from ..tir import op as O
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Reduce, Var
 from ..tir.functor import substitute, uses_var
-from .cache_write import renewed
+from .cache_write import positions, renewed
 from .tensor import ComputeOp
 
 
@@ -78,30 +78,12 @@ def _from_zero(iv: IterVar) -> Range:
 
 def _positions(op: ComputeOp, steps: Sequence[tuple], at: dict[IterVar, PrimExpr]
                ) -> tuple[dict[IterVar, PrimExpr], list[PrimExpr]]:
-    """The value of every axis in terms of the leaves, and what must hold to be inside of all."""
-    values, inside = dict(at), []
-    for method, args, results in reversed(steps):
-        if method == "split":
-            parent, (outer, inner) = args[0], results
-            extent, factor = parent.dom.extent, inner.dom.extent
-            values[parent] = values[outer] * factor + values[inner]
-            if not _divides(extent, factor, outer.dom.extent):
-                inside.append(O.less(values[parent], extent))
-        elif method == "fuse":
-            rest = values[results[0]]
-            for axis in reversed(args[1:]):
-                values[axis] = O.floormod(rest, axis.dom.extent)
-                rest = O.floordiv(rest, axis.dom.extent)
-            values[args[0]] = rest
+    """`positions`, where the axes of the operation may start elsewhere than at zero."""
+    values, inside = positions(steps, at)
     for iv in op.reduce_axis:
         if not O.is_const_int(iv.dom.min, 0) and iv not in at:
             values[iv] = values[iv] + iv.dom.min
     return values, inside
-
-
-def _divides(extent: PrimExpr, factor: PrimExpr, parts: PrimExpr) -> bool:
-    size, by, count = map(O.as_int, (extent, factor, parts))
-    return by is not None and count is not None and by * count == size
 
 
 def _partial(reduce: Reduce, source: Sequence[PrimExpr], axes: Sequence[IterVar],

@@ -14,7 +14,7 @@ from ..schedule import Schedule as TirSchedule
 from ..tir import op as O
 from ..tir.buffer import Buffer, extent_of
 from ..tir.expr import IterVar, Range, Var
-from .cache_write import cached
+from .cache_write import cached, relaid
 from .create_prim_func import operations
 from .error import TensorExprError
 from .graph import (
@@ -374,23 +374,29 @@ class Schedule:
         self.changes.append(("cache_read", stage, tensor, scope, stages))
         return op.output(0)
 
-    def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
         """Compute `tensor` in memory of `scope` and copy it out; the tensor computed there.
 
-        The loops of the computation are those of the new stage; the old one is the copy. Call it
-        before scheduling the stage.
+        The loops of the computation are those of the new stage; the old one is the copy. Where the
+        loops were split, fused or reordered before, the memory is laid out as they are. Of a list
+        of all results of one stage a list is given.
         """
+        if not isinstance(tensor, Tensor):
+            return self._cache_write_all(list(tensor), scope)
         stage = self[tensor]
-        if stage.steps:
-            raise ValueError(f"cache_write of {tensor.name} must come before its loops are changed")
         old = stage.op
         if isinstance(old, ComputeOp) and stage.scan is None:
-            found = cached(old, f"{old.name}_{scope.replace('.', '_')}",
-                           _fresh_axes(old.axis, ".c"))
+            name = f"{old.name}_{scope.replace('.', '_')}"
+            found = cached(old, name, _fresh_axes(old.axis, ".c")) if not stage.steps else relaid(
+                old, name, stage.steps, stage.leaf_iter_vars)
             found.made.scope = scope
             self._split_in_two(stage, *found)
-            stage.leaf_iter_vars = stage.root_axes
+            stage.steps, stage.leaf_iter_vars = [], stage.root_axes
+            self._note("cache_write")
             return found.made.output(tensor.value_index)
+        if stage.steps:
+            raise TensorExprError(f"cache_write of {tensor.name} must come before its loops are "
+                                  "changed")
         op = _StageOp(f"{tensor.op.name}.{scope}", _fresh_axes(old.axis, ".c"),
                       _fresh_axes(old.reduce_axis, ""), tensor)
         made = self._add(op, self.stages.index(stage), stage.scan)
@@ -401,6 +407,14 @@ class Schedule:
         self.stage_map[copy] = stage
         self.changes.append(("cache_write", stage, made, scope))
         return op.output(0)
+
+    def _cache_write_all(self, tensors: list[Tensor], scope: str) -> list[Tensor]:
+        ops = {t.op for t in tensors}
+        if len(ops) != 1 or len(set(tensors)) != next(iter(ops)).num_outputs:
+            raise TensorExprError("cache_write takes a tensor, or a list of all results of one "
+                                  "stage: they are computed together")
+        made = self.cache_write(tensors[0], scope).op
+        return [made.output(t.value_index) for t in tensors]
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
         """Reduce in slices, one for each value of `axis`; the tensor of the slices.
