@@ -104,6 +104,7 @@ TABLE: dict[str, dict[str, str]] = {
         "assert_structural_equal": "mlc_lab.ir:assert_structural_equal",
         "structural_equal": "mlc_lab.ir:structural_equal",
         "structural_hash": "mlc_lab.ir:structural_hash",
+        "get_first_structural_mismatch": "mlc_lab.compat.passes:get_first_structural_mismatch",
         "load_json": "mlc_lab.ir.serialize:load_json",
         "save_json": "mlc_lab.ir.serialize:save_json",
     },
