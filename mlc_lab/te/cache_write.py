@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import NamedTuple, Sequence
 
 from ..tir import op as O
-from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Reduce, Var
-from ..tir.functor import substitute
+from ..tir.expr import CommReducer, IntImm, IterVar, PrimExpr, Range, Reduce, Var
+from ..tir.functor import substitute, uses_var
 from .error import TensorExprError
 from .tensor import ComputeOp
+from .tensor_compute import TensorComputeOp
 
 
 class Cached(NamedTuple):
@@ -32,6 +33,26 @@ def renewed(axes: Sequence[IterVar], table: dict[Var, PrimExpr]) -> list[IterVar
     return out
 
 
+def kept(axes: Sequence[IterVar], table: dict[Var, PrimExpr]) -> list[IterVar]:
+    """The axes themselves, which are reduced over elsewhere; others, which `table` gets, where
+    their ranges depend on what it replaces."""
+    out = []
+    for iv in axes:
+        moves = any(uses_var(e, set(table)) for e in (iv.dom.min, iv.dom.extent))
+        out += renewed([iv], table) if moves else [iv]
+    return out
+
+
+def moved_combiner(combiner: CommReducer, table: dict[Var, PrimExpr]) -> CommReducer:
+    """A reducer whose result or identity may name axes that `table` replaces."""
+    result, identity = (tuple(substitute(e, table) for e in part)
+                        for part in (combiner.result, combiner.identity_element))
+    if all(a is b for a, b in zip((*result, *identity),
+                                  (*combiner.result, *combiner.identity_element))):
+        return combiner
+    return CommReducer(combiner.lhs, combiner.rhs, result, identity)
+
+
 def cached(op: ComputeOp, name: str, axis: Sequence[IterVar]) -> Cached:
     """The computation of `op` over other axes into tensors called `name`, and its copy."""
     table: dict[Var, PrimExpr] = {old.var: new.var for old, new in zip(op.axis, axis)}
@@ -41,6 +62,9 @@ def cached(op: ComputeOp, name: str, axis: Sequence[IterVar]) -> Cached:
 def relaid(op: ComputeOp, name: str, steps: Sequence[tuple], leaves: Sequence[IterVar]) -> Cached:
     """The computation of `op` into tensors with a dimension for each of `leaves`, the loops that
     `steps` made of its axes, and its copy, which puts the elements back in place."""
+    if isinstance(op, TensorComputeOp):
+        raise TensorExprError(f"cache_write of {op.name}, which calls {op.intrin.name}, must come "
+                              "before its loops are changed")
     for method, args, _ in steps:
         if method not in ("split", "fuse", "reorder"):
             raise TensorExprError(f"cache_write of {op.name} must come before a loop of it is "
@@ -100,7 +124,7 @@ def _two(op: ComputeOp, name: str, axis: Sequence[IterVar], table: dict[Var, Pri
          inside: Sequence[PrimExpr], back: Sequence[PrimExpr]) -> Cached:
     """The computation over `axis`, with its variables replaced by `table` and where `inside` holds,
     and the copy, whose element is read at `back`."""
-    reduce_axis = renewed(op.reduce_axis, table)
+    reduce_axis = kept(op.reduce_axis, table)
 
     def moved(value: PrimExpr) -> PrimExpr:
         if not isinstance(value, Reduce):
@@ -108,14 +132,16 @@ def _two(op: ComputeOp, name: str, axis: Sequence[IterVar], table: dict[Var, Pri
             if not inside:
                 return new
             return O.if_then_else(O.all(*inside), new, O.cast(O.const(0), new.dtype))
-        return Reduce(value.combiner, tuple(substitute(e, table) for e in value.source),
-                      tuple(reduce_axis), O.all(*inside, substitute(value.condition, table)),
+        return Reduce(moved_combiner(value.combiner, table),
+                      tuple(substitute(e, table) for e in value.source), tuple(reduce_axis), O.all(*inside, substitute(value.condition, table)),
                       value.value_index, tuple(substitute(e, table) for e in value.init))
 
-    made = ComputeOp(name, op.tag, op.attrs, axis, list(map(moved, op.body)))
+    body = list(map(moved, op.body))
+    made = op.over(name, axis, body) if isinstance(op, TensorComputeOp) else ComputeOp(
+        name, op.tag, op.attrs, axis, body)
     copy = ComputeOp(op.name, op.tag, None, op.axis, [t(*back) for t in made.outputs])
     copy.outputs = op.outputs
     return Cached(made, copy)
 
 
-__all__ = ["Cached", "cached", "positions", "relaid", "renewed"]
+__all__ = ["Cached", "cached", "kept", "moved_combiner", "positions", "relaid", "renewed"]

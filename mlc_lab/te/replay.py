@@ -17,6 +17,7 @@ from .error import TensorExprError
 from .group import place_of
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
+from .tensor_compute import TensorComputeOp
 
 if TYPE_CHECKING:
     from ..tir.stmt import Stmt
@@ -126,6 +127,9 @@ class Replay:
         if stage in self.inner:
             loops += self.sch.get_loops(self.inner[stage])
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
+        op = stage.op
+        if isinstance(op, TensorComputeOp):
+            self.sch.reorder(*[table[a] for a in (*op.outer_axes, *op.inner_axes)])
         self.measure(table)
         for step in stage.steps:
             if step[0] != "tensorize":
@@ -135,6 +139,8 @@ class Replay:
         for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
                 self.sch.tensorize(table[step[1][0]], step[1][1])
+        if isinstance(op, TensorComputeOp):
+            self.sch.tensorize(table[op.inner_axes[0]], op.intrin.name)
 
     def measure(self, table: dict[IterVar, Any]) -> None:
         """Note how far loops go."""
@@ -153,7 +159,11 @@ class Replay:
             return
         across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
         whole = {step[1][0] for step in stage.steps if step[0] == "tensorize"}
-        for axis in stage.leaf_iter_vars:
+        leaves = stage.leaf_iter_vars
+        if isinstance(stage.op, TensorComputeOp):
+            leaves = [*leaves, *stage.op.inner_axes]
+            whole.add(stage.op.inner_axes[0])
+        for axis in leaves:
             # an intrinsic around all of the reduction has the init before it
             if axis.iter_type == IterVar.CommReduce or axis in whole:
                 if axis not in across:

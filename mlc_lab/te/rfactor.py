@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Sequence
 from ..tir import op as O
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Reduce, Var
 from ..tir.functor import substitute, uses_var
-from .cache_write import positions, renewed
+from .cache_write import kept, moved_combiner, positions, renewed
 from .tensor import ComputeOp
 
 
@@ -40,7 +40,7 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
         raise ValueError(f"rfactor of {op.name}: how many slices {axis.var.name} makes depends on "
                          "the element; split it by a factor, and take the inner loop")
     slice_axis = IterVar(_from_zero(axis), Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
-    inner = {iv: slice_axis if iv is axis else _kept(iv, table) for iv in leaves}
+    inner = {iv: slice_axis if iv is axis else kept([iv], table)[0] for iv in leaves}
     at: dict[IterVar, PrimExpr] = {iv: new.var for iv, new in inner.items()}
     at[axis] = slice_axis.var + axis.dom.min
     values, inside = _positions(op, steps, at)
@@ -48,20 +48,14 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
     inside = [substitute(c, table) for c in (*inside, reduce.condition)]
     condition = O.all(*[c for c in inside if not O.is_const_int(c, 1)] or [IntImm("bool", 1)])
     source = [substitute(e, table) for e in reduce.source]
-    left = [new for iv, new in inner.items() if iv is not axis]
+    # whole axes before parts of others
+    left = [inner[iv] for iv in sorted(leaves, key=lambda iv: iv not in op.reduce_axis)
+            if iv is not axis]
     axes = list(spatial)
     axes.insert(slot, slice_axis)
-    slices = ComputeOp(f"{op.name}_rf", op.tag, None, axes,
-                       _partial(reduce, source, left, condition))
+    slices = ComputeOp(f"{op.name}_rf", op.tag, None, axes, _partial(
+        reduce.replace(combiner=moved_combiner(reduce.combiner, table)), source, left, condition))
     return Factored(slices, _final(op, slices, axis, slot))
-
-
-def _kept(iv: IterVar, table: dict[Var, PrimExpr]) -> IterVar:
-    """An axis itself, which the slices reduce over; another one where its range depends on axes
-    that are others there."""
-    if uses_var(iv.dom.min, set(table)) or uses_var(iv.dom.extent, set(table)):
-        return renewed([iv], table)[0]
-    return iv
 
 
 def _place(op: ComputeOp, factor_axis: int) -> int:

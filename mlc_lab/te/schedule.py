@@ -26,6 +26,7 @@ from .relations import Fuse, IterVarAttr, Singleton, Split, iter_var_attrs, rela
 from .replay import InferBound, ScheduleOps, replayed
 from .rfactor import factored
 from .tensor import ComputeOp, Operation, ScanOp, Tensor
+from .tensor_compute import TensorComputeOp
 from .tensor_intrin import DeclaredIntrin
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ class Stage:
 
     def __init__(self, schedule: "Schedule", op: Operation, scan: "Stage | None" = None) -> None:
         self.schedule, self.op, self.origin_op, self.scan = schedule, op, op, scan
-        self.leaf_iter_vars = self.root_axes
+        self.leaf_iter_vars = self.first_loops
         self.steps: list[tuple[str, tuple, tuple]] = []
         self.attached: tuple[Stage, IterVar] | None = None
         self.group: Group | None = None
@@ -102,6 +103,13 @@ class Stage:
     def root_axes(self) -> list[IterVar]:
         """The axes that are loops of this stage before anything is done to them."""
         return [*self.op.axis[0 if self.scan is None else 1:], *self.op.reduce_axis]
+
+    @property
+    def first_loops(self) -> list[IterVar]:
+        """The loops that can be changed; those of an intrinsic that the stage calls cannot."""
+        if isinstance(self.op, TensorComputeOp):
+            return list(self.op.outer_axes)
+        return self.root_axes
 
     def __repr__(self) -> str:
         return f"stage({self.op.name})"
@@ -391,7 +399,7 @@ class Schedule:
                 old, name, stage.steps, stage.leaf_iter_vars)
             found.made.scope = scope
             self._split_in_two(stage, *found)
-            stage.steps, stage.leaf_iter_vars = [], stage.root_axes
+            stage.steps, stage.leaf_iter_vars = [], stage.first_loops
             self._note("cache_write")
             return found.made.output(tensor.value_index)
         if stage.steps:
@@ -502,7 +510,7 @@ _DONE = {"parallel": "made parallel", "vectorize": "vectorized", "unroll": "unro
 def create_schedule(ops: Any) -> Schedule:
     """A schedule of an operation (`C.op`) or a list of them and all they need."""
     ops = ops if isinstance(ops, (list, tuple)) else [ops]
-    return Schedule([op.op if isinstance(op, Tensor) else op for op in ops])
+    return Schedule(list(dict.fromkeys(op.op if isinstance(op, Tensor) else op for op in ops)))
 
 
 __all__ = ["AutoInlineBroadcast", "AutoInlineElemWise", "AutoInlineInjective", "Buffer",

@@ -9,8 +9,11 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from ..above import above
+from ..ir.containers import is_tuple
 from ..tir import functor
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, const_index
+from ..tir.expr import (
+    IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, const_index,
+)
 from .error import TensorExprError
 
 
@@ -46,7 +49,10 @@ class Tensor:
         return self.op.axis
 
     def __getitem__(self, indices: Any) -> Any:
-        """The element at `indices`; with too few of them a TensorSlice that takes the rest."""
+        """The element at `indices`; with too few of them a TensorSlice that takes the rest, with
+        ranges among them a Part for an intrinsic."""
+        if any(isinstance(i, slice) for i in (indices if is_tuple(indices) else (indices,))):
+            return Part(self, indices if isinstance(indices, tuple) else (indices,))
         return TensorSlice(self, indices if isinstance(indices, tuple) else (indices,)).resolved()
 
     def __call__(self, *indices: Any) -> Any:
@@ -69,6 +75,29 @@ class Tensor:
     def astype(self, dtype: str) -> "Tensor":
         """Every element cast to `dtype`."""
         return _whole("cast", self, dtype)
+
+
+class Part:
+    """A part of a tensor, `A[i, 0:16]`: a range for each dimension. Intrinsics take these."""
+
+    __slots__ = ("tensor", "region")
+
+    def __init__(self, tensor: Tensor, indices: Sequence[Any]) -> None:
+        if len(indices) > tensor.ndim:
+            raise TensorExprError(f"{tensor.name} has {tensor.ndim} dimensions and is read with "
+                                  f"{len(indices)} indices")
+        self.tensor = tensor
+        given = [*indices, *(slice(None),) * (tensor.ndim - len(indices))]
+        self.region = tuple(_range(i, dim) for i, dim in zip(given, tensor.shape))
+
+
+def _range(index: Any, dim: PrimExpr) -> Range:
+    if not isinstance(index, slice):
+        return Range.from_min_extent(const_index(index), IntImm("int32", 1))
+    if index.step not in (None, 1):
+        raise TensorExprError("a part of a tensor takes all elements of a range: it has no step")
+    begin = const_index(0 if index.start is None else index.start)
+    return Range(begin, dim if index.stop is None else index.stop)
 
 
 class TensorSlice:
@@ -310,5 +339,5 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
                     "value: make it a te.compute of its own and read that here")
 
 
-__all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "Tensor",
+__all__ = ["ComputeOp", "ExternOp", "Operation", "Part", "PlaceholderOp", "ScanOp", "Tensor",
            "TensorSlice"]
