@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from ..arith import Analyzer
+from ..arith import Analyzer, Extension
 from ..arith.expr_util import conjuncts
 from ..ir.transform import Pass
 from ..tir import op
@@ -55,7 +55,8 @@ class Simplifier(Mutator):
         super().__init__()
         self.analyzer = Analyzer()
         self.branches = branches  # whether a side of `and` says something of the other one
-        self.transitive = transitive  # whether comparisons are proved from several conditions
+        if transitive:  # comparisons are proved from several conditions
+            self.analyzer.enabled_extensions = Extension.TransitivelyProveInequalities
         self.constraints = 0  # how many conditions hold here
         self.values: dict[Var, PrimExpr] = {}
         self.memo: dict[PrimExpr, PrimExpr] = {}
@@ -173,11 +174,13 @@ class Simplifier(Mutator):
                 new.a.dtype not in ("int32", "int64")):
             return new
         prove = self.analyzer.can_prove
-        if self.transitive and prove(new):
+        if self.analyzer.enabled_extensions and prove(new):
             return IntImm("bool", 1)
         if not isinstance(new, (LE, NE)):
             return new
         if type(new) is LE:
+            if prove(op.not_equal(new.a, new.b)):
+                return LT(new.a, new.b)
             return EQ(new.a, new.b) if prove(op.less_equal(new.b, new.a)) else new
         if prove(op.less_equal(new.a, new.b)):
             return LT(new.a, new.b)
