@@ -174,12 +174,15 @@ class Simplifier(Mutator):
                 new.a.dtype not in ("int32", "int64")):
             return new
         prove = self.analyzer.can_prove
-        if self.analyzer.enabled_extensions and prove(new):
-            return IntImm("bool", 1)
+        if self.analyzer.enabled_extensions:
+            if prove(new):
+                return IntImm("bool", 1)
+            if prove(op.logical_not(new)):
+                return IntImm("bool", 0)
         if not isinstance(new, (LE, NE)):
             return new
         if type(new) is LE:
-            if prove(op.not_equal(new.a, new.b)):
+            if prove(op.not_equal(new.a, new.b)) or prove(op.not_equal(new.b, new.a)):
                 return LT(new.a, new.b)
             return EQ(new.a, new.b) if prove(op.less_equal(new.b, new.a)) else new
         if prove(op.less_equal(new.a, new.b)):
