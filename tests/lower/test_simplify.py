@@ -233,7 +233,8 @@ def test_each_side_of_and_is_simplified_under_the_other_when_asked(value, want):
         A[0] = {}
     """
     before, expected = (from_source(text.format(v)) for v in (value, want))
-    with PassContext(config={"tir.Simplify": {"apply_constraints_to_boolean_branches": True}}):
+    with PassContext(config={"tir.Simplify": {"apply_constraints_to_boolean_branches": True,
+                                              "transitively_prove_inequalities": True}}):
         after = Simplify()(IRModule({"main": before}))["main"]
     assert structural_equal(after, expected), after.script()
 
