@@ -4,6 +4,7 @@ Read `pipeline.py` first: the passes in order. Each pass is a file that shows wh
 """
 
 from .common import LowerError
+from .common_subexpr_elim import CommonSubexprElimTIR
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
@@ -33,7 +34,7 @@ from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
 __all__ = [
-    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
+    "CommonSubexprElimTIR", "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
     "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
     "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
     "LowerThreadAllreduce",
