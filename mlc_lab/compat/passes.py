@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..build import as_module
 from ..ir.module import IRModule
-from ..ir.serialize import load_json, save_json
 from ..ir.structural import Key, Mismatch, structural_equal
 from ..ir.transform import Pass, PassInfo, PassContext
 from ..runtime.object_path import ObjectPath
 from ..tir.access import block_access_regions
 from ..tir.expr import SizeVar
 from ..tir.function import PrimFunc
-from ..tir.functor import free_vars, substitute
+from ..tir.functor import free_vars
+from ..tir.renew import renew_defs
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -124,18 +124,6 @@ def undefined_vars(node: Node, defs: Sequence[Any] = ()) -> list[Any]:
     """Variables that are used but not bound in `node` and not among `defs`."""
     known = set(defs)
     return [v for v in free_vars(node) if v not in known]
-
-
-def renew_defs(func: PrimFunc) -> PrimFunc:
-    """The same function with variables and buffers of its own: all that it binds is new."""
-    new = load_json(save_json(func))
-    held = [v for b in func.buffer_map.values() for part in (b.data, *b.shape, *b.strides,
-                                                             b.elem_offset)
-            if part is not None for v in free_vars(part)]
-    bound = {*func.params, *held}
-    free = {ours: theirs for ours, theirs in zip(free_vars(new), free_vars(func))
-            if theirs not in bound}
-    return new.with_body(substitute(new.body, free)) if free else new
 
 
 def unknown_extent() -> SizeVar:

@@ -3,10 +3,15 @@
 Read `pipeline.py` first: the passes in order. Each pass is a file that shows what it does.
 """
 
+from .annotate_entry_func import AnnotateEntryFunc
+from .bind_target import BindTarget
 from .common import LowerError
 from .common_subexpr_elim import CommonSubexprElimTIR
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
+from .convert_for_loops_to_serial import ConvertForLoopsToSerial
+from .convert_ssa import ConvertSSA
+from .filter import Filter
 from .flatten_buffer import FlattenBuffer
 from .hoist_if_then_else import HoistIfThenElse
 from .inject_virtual_thread import InjectVirtualThread
@@ -22,6 +27,7 @@ from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
+from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
 from .split_host_device import SplitHostDevice
 from .split_vector import SplitVector
@@ -34,7 +40,8 @@ from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
 __all__ = [
-    "CommonSubexprElimTIR", "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
+    "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
+    "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "RewriteUnsafeSelect", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
     "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
     "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
     "LowerThreadAllreduce",
