@@ -57,7 +57,7 @@ _NAMES: dict[str, str] = {
     "error": "mlc_lab.compat.namespaces:error",
     "_ffi": "mlc_lab.compat.namespaces:_ffi", "driver": "mlc_lab.compat.namespaces:driver",
     "container": "mlc_lab.compat.namespaces:container",
-    "Device": "mlc_lab.runtime:Device", "cpu": "mlc_lab.runtime:cpu",
+    "DataType": "mlc_lab.compat.data_type:DataType", "Device": "mlc_lab.runtime:Device", "cpu": "mlc_lab.runtime:cpu",
     "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
     "metal": "mlc_lab.runtime:metal", "opencl": "mlc_lab.runtime:opencl",
     "webgpu": "mlc_lab.runtime:webgpu",

@@ -56,3 +56,11 @@ def test_what_differs_is_the_same_answer_either_way():
     x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
     assert structural_equal(x, y) == structural_equal(y, x) == False  # noqa: E712
     assert structural_equal(x, y) != structural_equal(x, x)
+
+
+def test_arrays_of_the_runtime_are_compared_element_by_element():
+    from mlc_lab.runtime import convert
+
+    lhs, rhs = paths(convert([1, 2, 3]), convert([1, 2]))
+    assert (lhs, rhs) == (ROOT.array_index(2), ROOT.missing_array_element(2))
+    assert structural_equal(convert([1, 2]), convert([1, 2]))
