@@ -13,6 +13,7 @@ from .convert_for_loops_to_serial import ConvertForLoopsToSerial
 from .convert_ssa import ConvertSSA
 from .filter import Filter
 from .flatten_buffer import FlattenBuffer
+from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
 from .hoist_if_then_else import HoistIfThenElse
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
@@ -23,6 +24,7 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
+from .narrow_datatype import NarrowDataType
 from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
@@ -41,7 +43,8 @@ from .verify_kernels import VerifyKernels
 
 __all__ = [
     "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
-    "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "RewriteUnsafeSelect", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
+    "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "ForceNarrowIndexToInt32",
+    "NarrowDataType", "RewriteUnsafeSelect", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
     "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
     "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
     "LowerThreadAllreduce",
