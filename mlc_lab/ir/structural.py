@@ -425,4 +425,5 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     return _Hasher(map_free_vars).of(value)
 
 
-__all__ = ["Key", "Lacking", "Mismatch", "assert_structural_equal", "structural_equal", "structural_hash"]
+__all__ = ["Key", "Lacking", "Mismatch", "assert_structural_equal", "structural_equal",
+           "structural_hash"]

@@ -43,13 +43,12 @@ from .verify_kernels import VerifyKernels
 
 __all__ = [
     "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
-    "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "ForceNarrowIndexToInt32",
-    "NarrowDataType", "RewriteUnsafeSelect", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
-    "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
-    "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
-    "LowerThreadAllreduce",
-    "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify",
-    "SplitHostDevice", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync",
-    "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes",
-    "lower", "stage_names", "stages",
+    "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
+    "ForceNarrowIndexToInt32", "HoistIfThenElse", "InjectVirtualThread", "LimitUnroll",
+    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
+    "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
+    "RewriteUnsafeSelect", "Simplify", "SplitHostDevice", "SplitVector", "StorageRewrite",
+    "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop",
+    "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
 ]

@@ -7,8 +7,9 @@ Before, where both loops have the same variable `i`::
     for i in range(4):
         B[i] = 0.0
 
-After, the second loop has a variable of its own, of the same name. So has a function that shares its
-parameters or buffers with another one. The thread axes of a function may be launched several times.
+After, the second loop has a variable of its own, of the same name. So has a function that shares
+its parameters or buffers with another one. The thread axes of a function may be launched several
+times.
 """
 
 from __future__ import annotations

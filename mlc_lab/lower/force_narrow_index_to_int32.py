@@ -14,8 +14,9 @@ After::
         for i in range(16):
             A[i + n] = T.float32(0)
 
-Sizes and parameters are int32 as well, so that the function is another one for its callers: it is for
-those who know that all sizes fit. What certainly does not fit is refused, and so is data of int64.
+Sizes and parameters are int32 as well, so that the function is another one for its callers: it is
+for those who know that all sizes fit. What certainly does not fit is refused, and so is data of
+int64.
 """
 
 from __future__ import annotations

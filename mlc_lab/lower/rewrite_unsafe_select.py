@@ -8,8 +8,8 @@ After::
 
     B[i] = T.if_then_else(i > 0, A[i - 1], 0.0)
 
-`T.Select` may compute both arms; `T.if_then_else` computes the one that is chosen. An arm with a load
-or a call is not safe to compute in any case, unless it is within an `if_then_else` of its own.
+`T.Select` may compute both arms; `T.if_then_else` computes the one that is chosen. An arm with a
+load or a call is not safe to compute in any case, unless it is within an `if_then_else` of its own.
 """
 
 from __future__ import annotations

@@ -28,9 +28,10 @@ pow = power
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
-    "ScanOp", "Schedule", "Stage", "Tensor", "TensorComputeOp", "TensorSlice", "Var", "abs", "all", "any",
-    "comm_reducer", "compute", "create_prim_func", "create_schedule", "decl_tensor_intrin",
-    "extern", "extern_primfunc", "max", "min", "placeholder", "pow", "power", "prod",
-    "reduce_axis", "round", "scan", "size_var", "sum", "tag_scope", "thread_axis", "var", *(
+    "ScanOp", "Schedule", "Stage", "Tensor", "TensorComputeOp", "TensorSlice", "Var", "abs",
+    "all", "any", "comm_reducer", "compute", "create_prim_func", "create_schedule",
+    "decl_tensor_intrin", "extern", "extern_primfunc", "max", "min", "placeholder", "pow",
+    "power", "prod", "reduce_axis", "round", "scan", "size_var", "sum", "tag_scope",
+    "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]

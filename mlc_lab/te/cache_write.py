@@ -133,7 +133,8 @@ def _two(op: ComputeOp, name: str, axis: Sequence[IterVar], table: dict[Var, Pri
                 return new
             return O.if_then_else(O.all(*inside), new, O.cast(O.const(0), new.dtype))
         return Reduce(moved_combiner(value.combiner, table),
-                      tuple(substitute(e, table) for e in value.source), tuple(reduce_axis), O.all(*inside, substitute(value.condition, table)),
+                      tuple(substitute(e, table) for e in value.source), tuple(reduce_axis),
+                      O.all(*inside, substitute(value.condition, table)),
                       value.value_index, tuple(substitute(e, table) for e in value.init))
 
     body = list(map(moved, op.body))

@@ -99,8 +99,8 @@ def compute(shape: Sequence[Any] | int | PrimExpr, fcompute: Callable, name: str
     `fcompute` returns an expression, a reduction (`te.sum(..., axis=k)`), or a tuple or list of
     either; then there are as many output tensors, in a tuple. Or it returns a call of an intrinsic
     (`te.decl_tensor_intrin`), which computes the dimensions that `fcompute` has no index of. The
-    argument names become the names of the axes. In `attrs`, `layout_free_placeholders` lists inputs whose layout may be changed;
-    the rest annotates the block.
+    argument names become the names of the axes. In `attrs`, `layout_free_placeholders` lists inputs
+    whose layout may be changed; the rest annotates the block.
     """
     shape = _shape(shape)
     names = _axis_names(fcompute, len(shape), varargs_names)

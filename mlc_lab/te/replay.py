@@ -119,8 +119,8 @@ class Replay:
         if place is not None:
             parent, axis = place
             if axis not in self.loops.get(parent, {}):
-                raise TensorExprError(f"{stage.op.name} is to be computed at {axis.var.name}, which is "
-                                 f"no loop of {parent.op.name} any more")
+                raise TensorExprError(f"{stage.op.name} is to be computed at {axis.var.name}, "
+                                      f"which is no loop of {parent.op.name} any more")
             self.sch.compute_at(block, self.loops[parent][axis], True)
         axes = stage.root_axes
         loops = self.sch.get_loops(block)

@@ -119,8 +119,9 @@ class Stage:
             have = ", ".join(iv.var.name for iv in self.leaf_iter_vars)
             name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
             if self.is_time(axis):
-                raise TensorExprError(f"{name} is the time of {self.scan or self}: the steps follow "
-                                      "one another, and the loop stays as it is; the others are: "
+                raise TensorExprError(f"{name} is the time of {self.scan or self}: the steps "
+                                      "follow one another, and the loop stays as it is; the "
+                                      "others are: "
                                       f"{have}")
             raise TensorExprError(f"{name} is not a loop of {self.op.name} as it stands; its loops "
                                   f"are: {have}")

@@ -52,7 +52,7 @@ def _part(value: Any) -> Part:
 
 
 class TensorComputeOp(ComputeOp):
-    """A computation of which `inner` axes, all reduced ones among them, are one call of `intrin`."""
+    """A computation whose inner axes are looped over by calls of `intrin`, not by loops."""
 
     def __init__(self, name: str, tag: str, attrs: Mapping[str, Any] | None,
                  axis: Sequence[IterVar], body: Sequence[PrimExpr], intrin: DeclaredIntrin,
