@@ -440,8 +440,10 @@ def count_launch(launch: Launch, gpu: GPU, quick: bool = False) -> KernelCounts:
     sector, store, processor = (np.concatenate([p[n] for p in parts]) if parts else np.zeros(0)
                                 for n in range(3))
     by = launch.blocks / last if last else 1.0
-    found = traffic_of_one(launch, sector, store, by, l1) if some else traffic(
-        sector, store, processor, l1, gpu.l2_bytes).scaled(by)
+    if some:
+        found = traffic_of_one(launch, sector, store, processor < held.blocks, by, l1)
+    else:
+        found = traffic(sector, store, processor, l1, gpu.l2_bytes).scaled(by)
     return _collect(launch, gpu, counter, run, warps, threads, found, held, words, shared, last)
 
 

@@ -9,6 +9,9 @@ The caches are not those of `caches.py`, which want the requests of all multipro
 level is one of this multiprocessor, of the same size, any line in any place. The second level holds
 all memory that the kernel is given, or the launch is not counted this way; so each sector comes
 from memory once, if all of each array is used.
+
+Where blocks begin within a sector, sectors differ from block to block: then the first `MIXED` ones
+are run, and sectors are an estimate too.
 """
 
 from __future__ import annotations
@@ -35,12 +38,18 @@ if TYPE_CHECKING:
     from .launching import Launch
 
 
+#: blocks that are run where they begin at different places of a sector
+MIXED = 8
+
+
 def blocks_of_one(launch: Launch, gpu: GPU, held: int) -> list[int]:
     """The blocks that stand for all, of which a multiprocessor holds `held`; none where they do
     not. That all blocks do the same has been found out before (`counts.alike`)."""
     memory = {id(m): m for m, _, _ in _global(launch)}.values()
-    if sum(m.size * dt.bytes_of(m.dtype) for m in memory) > gpu.l2_bytes or not _aligned(launch):
+    if sum(m.size * dt.bytes_of(m.dtype) for m in memory) > gpu.l2_bytes:
         return []
+    if not _aligned(launch):
+        return list(range(min(max(held, MIXED), launch.blocks)))
     return list(range(0, launch.blocks, gpu.processors))[:max(held, 1)]
 
 
@@ -68,13 +77,15 @@ def _aligned(launch: Launch) -> bool:
     return True
 
 
-def traffic_of_one(launch: Launch, sector: np.ndarray, store: np.ndarray, by: float,
-                   l1_bytes: int) -> Traffic:
-    """The traffic of all blocks from the requests of those that were run, which are one `by`-th."""
-    loads = sector[~store]
+def traffic_of_one(launch: Launch, sector: np.ndarray, store: np.ndarray, together: np.ndarray,
+                   by: float, l1_bytes: int) -> Traffic:
+    """The traffic of all blocks from the requests of those that were run, which are one `by`-th;
+    `together` says which requests are of blocks that share a first level."""
+    loads = sector[~store & together]
     first = reuse_distances(loads)
-    hits = round(int(np.count_nonzero((first >= 0) & (first < l1_bytes // SECTOR))) * by)
-    asked, stored = round(len(loads) * by), round(int(store.sum()) * by)
+    found = int(np.count_nonzero((first >= 0) & (first < l1_bytes // SECTOR)))
+    asked, stored = round(int((~store).sum()) * by), round(int(store.sum()) * by)
+    hits = round(asked * found / max(len(loads), 1))
     below = asked - hits + stored
     rows: dict[bool, dict[int, int]] = {False: {}, True: {}}
     for memory, write, _ in _global(launch):
