@@ -156,8 +156,17 @@ class TuneContext:
     def postprocess(self, sch: Schedule) -> bool:
         """Run the postprocessors; whether all of them accept."""
         sch.enter_postproc()
+        late = self.replayer.late_checks
+        if late:
+            sch.check_late(True)
         if not self._run_all(self.space_generator.postprocs, sch):
             return False
+        if late:
+            try:
+                sch.check_late(False)
+            except Refusal as error:
+                self.reject(f"Refusal: {error.rule}")
+                return False
         sch.trace = sch.trace.simplified(remove_postproc=False)
         return True
 
