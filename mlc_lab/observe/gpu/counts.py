@@ -36,7 +36,7 @@ from .launching import Launch, Program
 from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
 from .model import ModelledTime, modelled_time
-from .sampled import blocks_of_one, traffic_of_one
+from .sampled import MIXED, blocks_of_one, traffic_of_one
 from .requests import NONE, SECTOR, WORD, passes, sectors
 
 if TYPE_CHECKING:
@@ -539,4 +539,4 @@ def time_of_call(mod: IRModule, target: Target, name: str, args: Sequence[Any]
     return counts.seconds, f"modelled for {gpu.name}, not measured"
 
 
-__all__ = ["GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch", "time_of_call"]
+__all__ = ["MIXED", "GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch", "time_of_call"]

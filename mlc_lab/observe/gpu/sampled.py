@@ -96,4 +96,4 @@ def traffic_of_one(launch: Launch, sector: np.ndarray, store: np.ndarray, togeth
     return Traffic(asked, hits, below, max(below - read - fresh, 0), read, written)
 
 
-__all__ = ["blocks_of_one", "traffic_of_one"]
+__all__ = ["MIXED", "blocks_of_one", "traffic_of_one"]
