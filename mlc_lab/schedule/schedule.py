@@ -358,9 +358,11 @@ class Schedule(Primitives):
                     result = kind.fn(state, *positional, **keyword)
                 if state.mod is not before and snapshot is not None:
                     annotations_stay_in_scope(state, snapshot[1])
-                if kind.moves and snapshot is not None and not self._late:
-                    loops_stay_independent(state, changed_loops(state, snapshot[1]))
-                    threads_agree(state)
+                if snapshot is not None and not self._late:
+                    if kind.moves:
+                        loops_stay_independent(state, changed_loops(state, snapshot[1]))
+                    if kind.moves or kind.binds:
+                        threads_agree(state)
         except BaseException as err:
             if snapshot is not None and state.mod is not before:
                 state.restore(*snapshot)
