@@ -76,11 +76,11 @@ def test_an_access_late_in_a_long_run_is_shown_with_what_came_before():
 def test_the_last_access_of_an_element_is_found_by_kind():
     mod = module(LONG)
     whole = accesses(mod, limit=80_000, threads=1)
+    its = whole.element == 3 * 64 + 5
     for name, write in (("A", False), ("C", True)):
         found = accesses(mod, limit=10, threads=1, last_of=Element(name, (3, 5), write))
-        of = [n for n in range(whole.total)
-              if whole.element[n] == 3 * 64 + 5 and whole.write[n] == write]
-        assert found.last == max(of) and found.total == whole.total
+        assert found.last == (its & (whole.write == write)).nonzero()[0].max()
+        assert found.total == whole.total
     assert accesses(mod, limit=10, last_of=Element("A", (3, 5), True)).last == -1
     part = accesses(mod, limit=100, first=1000, threads=1)
     assert (part.address == whole.address[1000:1100]).all() and part.first == 1000

@@ -16,8 +16,7 @@ const LEVELS = ["", "one step", "a few steps", "needs thought", "a project"];
  * buffer, or a buffer whose accesses miss.
  * @param {Data.MarksRow} row
  */
-const isSeen = (row) =>
-  /^\w+\[/.test(row.place?.element ?? "") || row.place?.buffer !== undefined;
+const isSeen = (row) => /^\w+\[/.test(row.place?.element ?? "") || row.place?.buffer !== undefined;
 const NAMES = ["A nudge", "A second hint", "Nearly all", "A solution"];
 
 /**
