@@ -6,6 +6,7 @@ counts everywhere. Where an answer moves more than is asked for, it is told by w
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +35,8 @@ def gpu_counts(answer: Answer, variant: Variant, *, target: str = GPU, sectors: 
 
     At most: `sectors` of global memory asked for, `shared` requests of shared memory, `conflicts`
     of its banks, `barriers` that a block meets, `kernels`, `shared_bytes` of a block. At least:
-    `occupancy`, as a fraction, and `threads` of a launch. With `races` no two threads may clash.
+    `occupancy` of each launch, as a fraction, and `threads` of the largest. With `races` no two
+    threads may clash.
     """
     mod = answer.mod
     assert mod is not None
@@ -63,10 +65,9 @@ def gpu_counts(answer: Answer, variant: Variant, *, target: str = GPU, sectors: 
         if most is not None and have > most:
             return Found(False, f"{have:,} {what}; {most:,} are asked for at most"
                          + _worst(sites, by))
-    for k in found:
-        problem = _too_few(k, occupancy, threads)
-        if problem:
-            return Found(False, problem)
+    problem = _too_few(found, occupancy, threads)
+    if problem:
+        return Found(False, problem)
     return Found(True, "; ".join(_summary(k) for k in found))
 
 
@@ -92,22 +93,23 @@ def _worst(sites: list[SiteCount], by: Callable[[SiteCount], int] | None) -> str
             f"{worst.requests:,} requests of warps, each {each}")
 
 
-def _too_few(k: KernelCounts, occupancy: float | None, threads: int | None) -> str:
-    """What a launch has less of than is asked for, or nothing."""
-    if occupancy is not None and k.occupancy.fraction < occupancy:
-        return (f"{k.occupancy.fraction:.0%} of the warps that a multiprocessor could hold; "
-                f"{occupancy:.0%} are asked for at least. It is limited by {k.occupancy.limit}, "
-                f"with blocks of {k.block[0] * k.block[1] * k.block[2]} threads")
-    have = k.blocks * k.block[0] * k.block[1] * k.block[2]
-    if threads is not None and have < threads:
-        return f"{have:,} threads in all; {threads:,} are asked for at least"
+def _too_few(found: GPUCounts, occupancy: float | None, threads: int | None) -> str:
+    """What the launches have less of than is asked for, or nothing."""
+    for k in found:
+        if occupancy is not None and k.occupancy.fraction < occupancy:
+            return (f"{k.occupancy.fraction:.0%} of the warps that a multiprocessor could hold; "
+                    f"{occupancy:.0%} are asked for at least. It is limited by "
+                    f"{k.occupancy.limit}, with blocks of {math.prod(k.block)} threads")
+    most = max((k.blocks * math.prod(k.block) for k in found), default=0)
+    if threads is not None and most < threads:
+        return f"{most:,} threads at once; {threads:,} are asked for at least"
     return ""
 
 
 def _summary(k: KernelCounts) -> str:
     """A launch in a line."""
     moved = sum(s.sectors for s in k.sites)
-    return (f"{k.blocks:,} blocks of {k.block[0] * k.block[1] * k.block[2]} threads, "
+    return (f"{k.blocks:,} blocks of {math.prod(k.block)} threads, "
             f"{moved:,} sectors of global memory, {k.conflicts:,} bank conflicts, "
             f"{k.barriers} barriers a block")
 
