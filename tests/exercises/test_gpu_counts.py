@@ -1,4 +1,4 @@
-"""gpu_counts: bounds on what the kernels of an answer do, and what is told where they are broken."""
+"""gpu_counts: bounds on what the kernels of an answer do, and what is told of a broken one."""
 
 import random
 

@@ -28,8 +28,8 @@ from .traces import trace
 CHECKS: dict[str, Callable[..., Any]] = {
     "counts": counts, "equivalent": equivalent, "graph": graph, "machine_code": machine_code,
     "prediction": prediction, "speed": speed, "structure": structure, "trace": trace,
-    "function": function, "gpu_counts": gpu_counts, "moves": moves, "own": own, "same_graph": same_graph, "search": search,
-    "space": space,
+    "function": function, "gpu_counts": gpu_counts, "moves": moves, "own": own,
+    "same_graph": same_graph, "search": search, "space": space,
 }
 
 __all__ = ["CHECKS"]
