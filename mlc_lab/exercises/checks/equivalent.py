@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...backend.device import simulated
 from ...backend.interp import AccessLog, InterpError, OutOfBounds, interpret
 from ...build import build
 from ...ir import dtype as dt
 from ...ir.module import IRModule
+from ...lower import lower
 from ...observe.flops import Uncountable, integer
 from ...observe.inner_loop import statements_run
 from ...observe.measure import TOLERANCE, only_function, random_arrays
@@ -194,8 +196,13 @@ def _interpreted(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
 
 def _compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = [a.copy() for a in arrays]
+    name, func = only_function(mod)
     with np.errstate(all="ignore"):
-        build(mod, "llvm")[only_function(mod)[0]](*out)
+        if any(type(x) is s.For and x.thread_tag for x in all_statements(func.body)):
+            # kernels as machine code for the CPU, on arrays of the host
+            simulated.build(lower(mod, target="cuda"))[name](*out)
+        else:
+            build(mod, "llvm")[name](*out)
     return out
 
 
