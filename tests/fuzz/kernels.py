@@ -1,8 +1,8 @@
 """Fuzz target "gpu": random kernels with random schedules compute what the interpreter says.
 
 A case is a product with an epilogue, sums of groups of rows across threads, or a chain of kernels
-through memory of its own, of random sizes that the tiles need not divide. The schedule is drawn; a step that is refused is left out. The scheduled
-program is then held against the program before, on the interpreter, on the simulated CUDA device,
+through memory of its own, of random sizes that the tiles need not divide. The schedule is drawn; a
+step that is refused is left out. The scheduled program is then held against the program before, on the interpreter, on the simulated CUDA device,
 and on OpenCL where there is a device. No two of its threads may clash, and it must be countable.
 """
 
@@ -203,7 +203,8 @@ def case(draw: Draw) -> None:
         n = draw.choice(["n", str(length), str(length + 1024)])
         mod = _chained(draw, n, dtype)
         sch = Schedule(mod)
-        _bound(draw, sch, [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_block("root"))])
+        root = sch.get_block("root")
+        _bound(draw, sch, [sch.get(b).name_hint for b in sch.get_child_blocks(root)])
         length = length if n == "n" else int(n)
     elif draw.chance(60):
         mod = _product(*(draw.integer(1, 20) for _ in "mnk"), dtype)
