@@ -2,8 +2,9 @@
 
 A case is a product with an epilogue, sums of groups of rows across threads, or a chain of kernels
 through memory of its own, of random sizes that the tiles need not divide. The schedule is drawn; a
-step that is refused is left out. The scheduled program is then held against the program before, on the interpreter, on the simulated CUDA device,
-and on OpenCL where there is a device. No two of its threads may clash, and it must be countable.
+step that is refused is left out. The scheduled program is then held against the program before, on
+the interpreter, on the simulated CUDA device, and on OpenCL where there is a device. No two of its
+threads may clash, and it must be countable.
 """
 
 from __future__ import annotations
