@@ -54,6 +54,7 @@ ROWS: dict[str, str] = {
     "names of R": "mlc_lab.compat.relax_names:R_NAMES",
     # files
     "savable parts of TensorIR": "mlc_lab.tir.saving",
+    "savable parts of TE": "mlc_lab.te.saving",
     "nodes of Relax": "mlc_lab.relax",
     "load a virtual machine's file": "mlc_lab.relax.vm.saving:load",
     # what a file of a package asks of those that are built on it
