@@ -14,6 +14,7 @@ from .convert_ssa import ConvertSSA
 from .filter import Filter
 from .flatten_buffer import FlattenBuffer
 from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
+from .hoist_expression import HoistExpression, HoistedConditionals, HoistedLetBindings
 from .hoist_if_then_else import HoistIfThenElse
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
@@ -44,8 +45,9 @@ from .verify_kernels import VerifyKernels
 __all__ = [
     "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
     "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
-    "ForceNarrowIndexToInt32", "HoistIfThenElse", "InjectVirtualThread", "LimitUnroll",
-    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
+    "HoistedLetBindings", "InjectVirtualThread", "LimitUnroll", "LoopPartition",
+    "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
     "RewriteUnsafeSelect", "Simplify", "SplitHostDevice", "SplitVector", "StorageRewrite",
