@@ -16,9 +16,9 @@ After::
                         A[i, j] = 0.0
 
 Conditions of statements and of `T.if_then_else` are decided before the outermost loop that they do
-not depend on, each operand of `and` and `or` by itself; the loop is then there twice, once for either
-answer. Values that have a name leave the loop as well. Only arithmetic of variables leaves a loop:
-no loads, calls or divisions that might fail.
+not depend on, each operand of `and` and `or` by itself; the loop is then there twice, once for
+either answer. Values that have a name leave the loop as well. Only arithmetic of variables leaves a
+loop: no loads, calls or divisions that might fail.
 
 `PassContext(config={"tir.HoistExpression": {"hoisted_conditionals": ..., "hoisted_let_bindings":
 ...}})` says what is hoisted, in flags of HoistedConditionals and HoistedLetBindings; all is, if

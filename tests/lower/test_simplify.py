@@ -270,7 +270,7 @@ def test_a_store_of_what_is_there_is_removed():
 def test_a_let_that_nobody_reads_leaves_the_effect_of_its_value():
     @T.prim_func
     def func():
-        v = T.call_extern("int32", "f")  # noqa: F841
+        v = T.call_extern("int32", "f")
         T.evaluate(0)
 
     after = RemoveNoOp()(IRModule({"main": func}))["main"]
