@@ -127,6 +127,9 @@ NAMES: dict[str, dict[str, str]] = {
         **{name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
             "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
         "Any": "mlc_lab.compat.passes:unknown_extent",
+        "BlockDependenceInfo": "mlc_lab.compat.block_dependence_info:BlockDependenceInfo",
+        "block_dependence_info": "mlc_lab.compat.block_dependence_info",
+        "block_scope": "mlc_lab.compat.block_dependence_info",
     },
     "tir.expr": {
         "BinaryOpExpr": "mlc_lab.tir.expr:BinaryOp", "CmpExpr": "mlc_lab.tir.expr:CmpOp",
