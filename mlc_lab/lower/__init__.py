@@ -30,6 +30,7 @@ from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
+from .renormalize_split_pattern import RenormalizeSplitPattern
 from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
 from .split_host_device import SplitHostDevice
@@ -50,7 +51,7 @@ __all__ = [
     "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
-    "RewriteUnsafeSelect", "Simplify", "SplitHostDevice", "SplitVector", "StorageRewrite",
-    "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop",
-    "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
+    "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
+    "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop",
+    "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
 ]
