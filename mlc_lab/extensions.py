@@ -130,6 +130,10 @@ NAMES: dict[str, dict[str, str]] = {
         "BlockDependenceInfo": "mlc_lab.compat.block_dependence_info:BlockDependenceInfo",
         "block_dependence_info": "mlc_lab.compat.block_dependence_info",
         "block_scope": "mlc_lab.compat.block_dependence_info",
+        "comm_reducer": "mlc_lab.tir.reduction:comm_reducer",
+        "sum": "mlc_lab.tir.reduction:sum",
+        "subtract": "mlc_lab.tir.op:sub", "multiply": "mlc_lab.tir.op:mul",
+        "stmt_list": "mlc_lab.compat.passes:stmt_list", "stmt_seq": "mlc_lab.tir.stmt:seq",
     },
     "tir.expr": {
         "BinaryOpExpr": "mlc_lab.tir.expr:BinaryOp", "CmpExpr": "mlc_lab.tir.expr:CmpOp",

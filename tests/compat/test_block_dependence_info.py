@@ -37,3 +37,13 @@ def test_dependences_are_found_by_source_and_by_destination():
     assert kinds == {"RAW", "WAW"} and not scope.get_deps_by_dst(init)
     (dep,) = info.get_block_scope(outer.parent).get_deps_by_dst(last)
     assert dep.src is outer and dep.kind == tvm.tir.block_scope.DepKind.RAW
+
+
+def test_names_of_expressions_and_statements_that_tvm_has_in_tir():
+    one, two = (tvm.tir.Evaluate(k) for k in (1, 2))
+    assert tvm.tir.stmt_list(tvm.tir.stmt_seq(one, two)) == [one, two]
+    x = tvm.tir.Var("x", "int32")
+    assert isinstance(tvm.tir.subtract(x, 1), tvm.tir.Sub)
+    assert isinstance(tvm.tir.multiply(x, 2), tvm.tir.Mul)
+    k = tvm.te.reduce_axis((0, 4))
+    assert isinstance(tvm.tir.sum(x + k, axis=k), tvm.tir.Reduce)
