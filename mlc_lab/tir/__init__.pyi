@@ -32,6 +32,7 @@ from .stmt import *
 from .well_formed import verify_well_formed as verify_well_formed
 from mlc_lab.compat.passes import unknown_extent as _own_Any
 Any = _own_Any
+from mlc_lab.compat.block_dependence_info import BlockDependenceInfo as BlockDependenceInfo
 from mlc_lab.schedule.instruction import BlockRV as BlockRV
 from mlc_lab.tir.expr import Var as _ExprRV
 ExprRV = _ExprRV
@@ -44,6 +45,9 @@ from mlc_lab.schedule.state import ScheduleState as ScheduleState
 from mlc_lab.schedule.state import StmtSRef as StmtSRef
 from mlc_lab.schedule.trace import Trace as Trace
 analysis: _Any
+from mlc_lab.compat import block_dependence_info as block_dependence_info
+from mlc_lab.compat import block_dependence_info as _block_scope
+block_scope = _block_scope
 schedule: _Any
 stmt_functor: _Any
 tensor_intrin: _Any
