@@ -133,8 +133,7 @@ export function inWords(recording, event, warp) {
     const most = asked[warp];
     const least = Math.max(1, Math.floor((site.nbytes * recording.warp) / (WORD * BANKS)));
     const worst = Math.max(...banksOf(recording, event, warp).map(turns));
-    const clash =
-      worst > 1 ? `, because a bank is asked for ${worst} different words at once` : "";
+    const clash = worst > 1 ? `, because a bank is asked for ${worst} different words at once` : "";
     const passes = most === 1 ? "1 pass" : `${most} passes`;
     return `${what}: ${lanes}, ${passes} over the banks${most > least ? clash : ", no conflict"}.`;
   }
