@@ -7,6 +7,7 @@ import {
   banksOf,
   elements,
   inWords,
+  lifting,
   nearest,
   ranges,
   sectorsOf,
@@ -100,4 +101,10 @@ test("a barrier, ranges and the nearest row", () => {
   assert.equal(ranges([]), "");
   const row = (/** @type {number} */ n) => /** @type {any} */ ([n, 1, 1, "warps"]);
   assert.equal(nearest([row(16), row(24), row(40)], 30)[0], 24);
+  const rows = /** @type {any} */ ([
+    [16, 4, 32, "warps"],
+    [40, 2, 16, "registers"],
+  ]);
+  assert.equal(lifting(rows, 40, 16)?.[0], 16);
+  assert.equal(lifting(rows, 40, 32), undefined);
 });

@@ -200,7 +200,7 @@ def test_of_other_programs_there_is_no_estimate():
 
 def test_a_search_by_the_model_beats_the_default_schedule(tmp_path):
     program = product(512, 512, 512)
-    (default,) = count_gpu(default_schedule(program, Target(TAG)), TAG)
+    (default,) = count_gpu(default_schedule(as_workload(program), Target(TAG)), TAG)
     database = ms.tune_tir(program, target=TAG, work_dir=str(tmp_path), max_trials_global=16,
                            seed=0)
     times = [r.time for r in database.get_all_tuning_records()]

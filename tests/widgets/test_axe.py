@@ -70,6 +70,12 @@ def live():
                               prose="With {live:tile} columns.")
 
 
+def threads():
+    from observe.gpu.programs import square_tiles
+
+    return mlc_lab.record_threads(square_tiles(32, 16, 2)).show()
+
+
 def typed():
     from observe.test_typed import PROGRAM, SCHEDULE
 

@@ -10,6 +10,7 @@ import {
   banksOf,
   elements,
   inWords,
+  lifting,
   nearest,
   ranges,
   SECTOR,
@@ -208,7 +209,7 @@ class ThreadsView {
   /** Memory instructions and barriers over time, a row a warp. */
   timeline() {
     const { events, sites, buffers } = this.data;
-    const [row, part] = [14, 3];
+    const [row, part] = [19, 4];
     const svg = s("svg", {
       viewBox: `0 0 ${events.length} ${this.count * row}`,
       preserveAspectRatio: "none",
@@ -271,6 +272,13 @@ class ThreadsView {
         h("td", {}, `${n} blocks${name === occupancy.limit ? " ← the limit" : ""}`),
       ),
     );
+    const better = AMOUNTS.flatMap(([name, words]) => {
+      const found = lifting(occupancy.lifted[name], occupancy.now[name], occupancy.warps);
+      return found ? [`${whole(found[0])} ${words} (${found[2]} warps)`] : [];
+    });
+    const lifts = better.length
+      ? `It would hold more with ${better.join(", or with ")}.`
+      : "No single change of these lets it hold more.";
     const sliders = AMOUNTS.map(([name, words]) => this.amount(name, words));
     return h(
       "div",
@@ -282,6 +290,7 @@ class ThreadsView {
           `${occupancy.most_warps} warps (${part} %), limited by ${occupancy.limit}`,
       ),
       h("table", {}, h("tbody", {}, ...limits)),
+      h("p", { class: "lifts" }, lifts),
       ...sliders,
     );
   }

@@ -155,3 +155,14 @@ export function nearest(rows, amount) {
     Math.abs(row[0] - amount) < Math.abs(best[0] - amount) ? row : best,
   );
 }
+
+/**
+ * The nearest amount with which a multiprocessor holds more warps; undefined if there is none.
+ * @param {[number, number, number, string][]} rows
+ * @param {number} now
+ * @param {number} warps
+ */
+export function lifting(rows, now, warps) {
+  const better = rows.filter(([, , held]) => held > warps);
+  return better.length ? nearest(better, now) : undefined;
+}
