@@ -71,7 +71,7 @@ class ThreadsView(View):
         for event in data["events"]:
             if event[0] >= 0:
                 asked[event[0]] += sum(event[3])
-        rows = [(f"{'store' if site['write'] else 'load'} {_name(data, site)}", n, _unit(data, site, n))
+        rows = [(_name(data, site), n, _unit(data, site, n))
                 for site, n in zip(data["sites"], asked)]  # fmt: skip
         return [picture.bars(f"{data['kernel']}: memory of block {data['chosen']}", rows)]
 
@@ -82,7 +82,8 @@ def _warps(data: Any) -> int:
 
 
 def _name(data: Any, site: Any) -> str:
-    return data["buffers"][site["buffer"]]["name"]
+    verb = "store" if site["write"] else "load"
+    return f"{verb} {data['buffers'][site['buffer']]['name']}"
 
 
 def _unit(data: Any, site: Any, n: int) -> str:

@@ -19,7 +19,7 @@ const all = Array.from({ length: 32 }, (_, n) => n);
 /**
  * A recording of one access.
  * @param {(number | null)[]} lanes
- * @param {object} more
+ * @param {Record<string, any>} more
  * @returns {any}
  */
 function recording(lanes, more = {}) {

@@ -120,7 +120,7 @@ def class_report():
 
 
 VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed,
-         class_report, webgpu]
+         class_report, webgpu, threads]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)

@@ -1,7 +1,7 @@
 """What the threads of one block do, memory instruction by memory instruction.
 
-    >>> recording = mlc_lab.record_threads(sch, target="nvidia/geforce-rtx-2080-ti")  # doctest: +SKIP
-    >>> recording.show()                                                             # doctest: +SKIP
+    >>> recording = mlc_lab.record_threads(sch, target="nvidia/nvidia-a100")     # doctest: +SKIP
+    >>> recording.show()                                                         # doctest: +SKIP
 
 One block of one launch is run in step (`lockstep.py`), and each load and store of global and shared
 memory is kept, in time order, with the element of every lane. `data` is plain:
@@ -18,8 +18,9 @@ memory is kept, in time order, with the element of every lane. `data` is plain:
                         barrier.
     total               how many events there were; `events` has at most `MOST`
     occupancy           blocks, warps, most_warps, limit, each (blocks that each limit allows), and
-                        `lifted`: of "registers", "threads" and "shared memory" rows [amount, blocks,
-                        warps, limit] with the others as they are; `now` has the amounts there are
+                        `lifted`: of "registers", "threads" and "shared memory" rows
+                        [amount, blocks, warps, limit] with the others as they are; `now` has the
+                        amounts there are
 """
 
 from __future__ import annotations
@@ -187,11 +188,12 @@ def _recorded(launch: Launch, gpu: GPU, block: int, limits: Any) -> dict[str, An
                       "nbytes": site.nbytes})
     now = {"threads": launch.threads, "registers": counted.registers,
            "shared memory": counted.shared_bytes}
+    lifted = _lifted(gpu, counted, limits)
     return {
         "kernel": launch.name, "gpu": gpu.name, "text": str(counted), "grid": list(launch.grid),
         "block": list(launch.block), "chosen": block, "warp": gpu.warp, "buffers": rows,
         "sites": sites, "lanes": watcher.lanes, "events": watcher.events, "total": watcher.total,
-        "occupancy": {**vars(counted.occupancy), "now": now, "lifted": _lifted(gpu, counted, limits)},
+        "occupancy": {**vars(counted.occupancy), "now": now, "lifted": lifted},
     }  # fmt: skip
 
 
