@@ -34,6 +34,7 @@ from mlc_lab.runtime.registry import get_global_func as get_global_func
 from mlc_lab.runtime.device import cuda as _gpu
 gpu = _gpu
 from mlc_lab.observe.gpu.browser import in_browser as in_browser
+from mlc_lab.observe.gpu.threads import record_threads as record_threads
 instrument: _Any
 from mlc_lab import ir as ir
 from mlc_lab.schedule.open_number import live as live

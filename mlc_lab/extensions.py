@@ -25,6 +25,7 @@ ROWS: dict[str, str] = {
     # views of a notebook, and pages of them
     "view of accesses": "mlc_lab_widgets.access",
     "view of a browser's GPU": "mlc_lab_widgets.webgpu",
+    "view of threads": "mlc_lab_widgets.threads",
     "view of a workbench": "mlc_lab_widgets.workbench",
     "view of choices": "mlc_lab_widgets.live",
     "view of an exercise": "mlc_lab_widgets.card",

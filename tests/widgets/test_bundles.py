@@ -90,7 +90,8 @@ def test_a_style_asks_for_nothing(name):
     ("comparison.js", "comparison.Compare"), ("graph.js", "graph.GraphView"),
     ("live.js", "live.Live"), ("machine.js", "machine.MachineView"),
     ("passes.js", "passes.PassView"), ("stepper.js", "stepper.Stepper"),
-    ("typed.js", "typed.Typed"), ("workbench.js", "workbench.Workbench"),
+    ("threads.js", "threads.ThreadsView"), ("typed.js", "typed.Typed"),
+    ("workbench.js", "workbench.Workbench"),
 ])  # fmt: skip
 def test_a_widget_has_the_bundle_of_its_view(name, module):
     pytest.importorskip("anywidget")
