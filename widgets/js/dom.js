@@ -92,6 +92,16 @@ export function duration(seconds) {
 }
 
 /**
+ * How much of the machine's peak a speed is, as ", 87 % of peak"; "" where that is not known. What
+ * is above it, by more than measurements differ, says so: the peak was measured at a busy moment.
+ * @param {number | null | undefined} fraction
+ */
+export function ofPeak(fraction) {
+  if (!fraction) return "";
+  return fraction > 1.03 ? ", above the measured peak" : `, ${percent(fraction)} of peak`;
+}
+
+/**
  * A fraction as "4.7 %".
  * @param {number} fraction
  */
