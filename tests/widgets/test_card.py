@@ -118,7 +118,7 @@ def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
         number = view.locator(".watched .count").first
         number.wait_for()
         at = int(number.inner_text().split(" /")[0].replace(",", ""))
-        assert at > 1 and "B[" in view.locator(".watched .here").first.inner_text()
+        assert at > 1 and "B_1[" in view.locator(".watched .here").first.inner_text()
         view.locator(".watched").get_by_role("button", name="Next access").click()
         assert number.inner_text().startswith(f"{at + 1:,} /")
         view.get_by_role("button", name="Hint 1 of 3").click()
