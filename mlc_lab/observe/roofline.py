@@ -15,7 +15,6 @@ import math
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from .recording import Recording
 from .roofs import MARGIN, bytes_by_level
