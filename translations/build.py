@@ -33,7 +33,7 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "00_start_here", "01_tensor_program_abstraction", "02_tensorir_and_blocks",
     "03_schedule_primitives", "04_traces_and_replay", "05_memory_and_caches",
     "06_end_to_end_model", "07_te_schedules", "08_random_search",
-    "09_evolutionary_search", "exercises", "command")}
+    "09_evolutionary_search", "10_tuning_a_model", "exercises", "command")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
                                         b"Generated-By"))
