@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
+from ..reading import DataError
 from ..tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
@@ -118,7 +119,7 @@ def inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None
         return index_map.inverse_index_map
     found, padding = non_surjective_inverse(index_map, shape, analyzer)
     if not (type(padding) is IntImm and not padding.value):
-        raise ValueError(f"{index_map!r} is not bijective on {_text(shape)}: where "
+        raise DataError(f"{index_map!r} is not bijective on {_text(shape)}: where "
                          f"{padding!r}, no index comes from the original; use "
                          "non_surjective_inverse, or pad")
     return found

@@ -13,7 +13,7 @@ from typing import Any
 _HOME = {
     "CacheHierarchy": "caches", "CacheLevel": "caches", "Hardware": "hardware",
     "VectorUnit": "vectors", "cache_bytes": "caches", "hardware_of": "hardware",
-    "measure_bandwidth": "peak", "measure_peak": "peak", "vector_bits": "vectors",
+    "bandwidth": "peak", "measure_bandwidth": "peak", "measure_peak": "peak", "vector_bits": "vectors",
     "vector_unit": "vectors",
 }  # fmt: skip
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
@@ -10,6 +11,7 @@ from ..ir.module import IRModule
 from ..schedule import Refusal, Schedule, ScheduleError, Trace
 from ..target import Target
 from .defaults import is_gpu, num_cores
+from .gpu_estimate import Product, product_of
 from .replay import Replayer
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceError, SpaceGenerator
@@ -69,6 +71,11 @@ class TuneContext:
         self.space_generator = SpaceGenerator.create(space_generator)
         self.search_strategy = SearchStrategy.create(search_strategy)
         self.initialize()
+
+    @functools.cached_property
+    def product(self) -> Product | None:
+        """The product that a program for a GPU is about, of which there is an estimate."""
+        return product_of(self.mod, self.target) if is_gpu(self.target) else None
 
     def must_run_here(self) -> None:
         """ValueError where candidates of this task cannot be measured on this machine."""
@@ -156,8 +163,17 @@ class TuneContext:
     def postprocess(self, sch: Schedule) -> bool:
         """Run the postprocessors; whether all of them accept."""
         sch.enter_postproc()
+        late = self.replayer.late_checks
+        if late:
+            sch.check_late(True)
         if not self._run_all(self.space_generator.postprocs, sch):
             return False
+        if late:
+            try:
+                sch.check_late(False)
+            except Refusal as error:
+                self.reject(f"Refusal: {error.rule}")
+                return False
         sch.trace = sch.trace.simplified(remove_postproc=False)
         return True
 

@@ -19,6 +19,7 @@ from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, BufferRegion, Evaluate, Stmt
 from .create_prim_func import create_prim_func
 from .tensor import ComputeOp
+from .tensor_compute import IntrinCall
 
 _numbers = count()
 
@@ -33,10 +34,24 @@ class DeclaredIntrin:
     updates : bool
         Whether the implementation adds to a result that is there already. If not, a call computes a
         whole sum, and loops of the reduction may not be split outside of it.
+    inputs, buffers : list
+        The tensors that it reads, and the buffers for these and for its results.
+    body, reduce_init, reduce_update : Stmt or None
+        The statements of a call, of the start of a sum, and of adding to it.
     """
 
-    def __init__(self, op: ComputeOp, name: str, updates: bool) -> None:
+    scalar_params: tuple[Any, ...] = ()
+
+    def __init__(self, op: ComputeOp, name: str, updates: bool, buffers: Sequence[Any],
+                 made: Sequence[Any]) -> None:
         self.op, self.name, self.updates = op, name, updates
+        self.inputs, self.buffers = list(op.input_tensors), list(buffers)
+        self.body, self.reduce_init, self.reduce_update = made
+
+    def __call__(self, *parts: Any, reduce_axis: Any = None) -> IntrinCall:
+        """In the function of a `te.compute`: compute the element by this intrinsic, of parts of
+        tensors such as `A[i, 0:16]`. `reduce_axis` are axes outside of a call to sum over."""
+        return IntrinCall(self, parts, reduce_axis)
 
     def __repr__(self) -> str:
         return f"TensorIntrin({self.name})"
@@ -88,7 +103,7 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
     known = f"te.{name}.{next(_numbers)}"
     TensorIntrin.register(known, _description([*inputs, *outputs]),
                           _implementation(buffers, len(inputs), body, bool(op.reduce_axis)))
-    return DeclaredIntrin(op, known, updates)
+    return DeclaredIntrin(op, known, updates, buffers, made if updates else (body, None, None))
 
 
 def _description(tensors: Sequence[Any]) -> PrimFunc:

@@ -9,6 +9,10 @@ from . import op as op
 from . import stmt as stmt
 from .buffer import Buffer as Buffer
 from .buffer import decl_buffer as decl_buffer
+from .data_layout import BijectiveLayout as BijectiveLayout
+from .data_layout import Layout as Layout
+from .data_layout import bijective_layout as bijective_layout
+from .data_layout import layout as layout
 from .expr import *
 from .function import IndexMap as IndexMap
 from .function import PrimFunc as PrimFunc

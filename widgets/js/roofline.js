@@ -9,6 +9,8 @@ import { logarithmic, powersOfTen } from "./scale.js";
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
 const ROOF_TALL = 260;
 const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
+/** A point is above a roof if it is more than this part above it (mlc_lab/observe/roofs.py). */
+const MARGIN = 1.03;
 
 /**
  * A power of ten at an axis: "0.01", "1,000".
@@ -58,7 +60,28 @@ export function rooflinePoints(recording, level) {
 }
 
 /**
- * Draw the roofline at a level as SVG text; "" where there is nothing to draw.
+ * Why points lie above a roof, which has been measured again for them (mlc_lab/observe/roofs.py).
+ * @param {{ gflops: number, intensity: number }[]} points
+ * @param {string} level
+ * @param {number} peak
+ * @param {number} speed the bandwidth of the level
+ */
+export function saidOfAbove(points, level, peak, speed) {
+  const out = [];
+  if (points.some((p) => p.gflops > peak * MARGIN))
+    out.push("Above the peak: it was measured while the machine was busy.");
+  /** @param {{ gflops: number, intensity: number }} p */
+  const above = (p) => p.gflops > Math.min(peak, p.intensity * speed) * MARGIN;
+  if (points.some((p) => above(p) && p.gflops <= peak * MARGIN))
+    out.push(
+      `Above the roof of ${level}: bytes are counted from empty caches, times are taken with ` +
+        "filled ones.",
+    );
+  return out;
+}
+
+/**
+ * Draw the roofline at a level as HTML text; "" where there is nothing to draw.
  * @param {Data.Recording} recording
  * @param {string} level
  * @param {number} current
@@ -153,8 +176,11 @@ export function drawRoofline(recording, level, current, width, word = "step") {
         : "") +
       `<title>${escapeHTML(said)}</title></g>`;
   }
+  const said = saidOfAbove(points, level, peak, bandwidth[level]).map(
+    (text) => `<p class="note">${escapeHTML(text)}</p>`,
+  );
   return (
     `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
-    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>`
+    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>${said.join("")}`
   );
 }

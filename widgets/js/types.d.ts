@@ -646,7 +646,7 @@ declare namespace Data {
     of: number;
     passed: boolean;
     says: string;
-    place: { text?: string };
+    place: { text?: string; element?: string; buffer?: string };
   }
 
   /** The marks of an answer; without rows nothing was checked yet. */

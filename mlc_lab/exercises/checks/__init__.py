@@ -13,6 +13,7 @@ from typing import Any
 from .counts import counts
 from .equivalent import equivalent
 from .function import function
+from .gpu_counts import gpu_counts
 from .graph import graph
 from .graph_results import moves, same_graph
 from .machine_code import machine_code
@@ -27,8 +28,8 @@ from .traces import trace
 CHECKS: dict[str, Callable[..., Any]] = {
     "counts": counts, "equivalent": equivalent, "graph": graph, "machine_code": machine_code,
     "prediction": prediction, "speed": speed, "structure": structure, "trace": trace,
-    "function": function, "moves": moves, "own": own, "same_graph": same_graph, "search": search,
-    "space": space,
+    "function": function, "gpu_counts": gpu_counts, "moves": moves, "own": own,
+    "same_graph": same_graph, "search": search, "space": space,
 }
 
 __all__ = ["CHECKS"]

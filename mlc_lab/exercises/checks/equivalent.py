@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...backend.interp import AccessLog, InterpError, interpret
+from ...backend.device import simulated
+from ...backend.interp import AccessLog, InterpError, OutOfBounds, interpret
 from ...build import build
 from ...ir import dtype as dt
 from ...ir.module import IRModule
+from ...lower import lower
 from ...observe.flops import Uncountable, integer
 from ...observe.inner_loop import statements_run
 from ...observe.measure import TOLERANCE, only_function, random_arrays
@@ -67,10 +69,11 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
         try:
             found = run(_mod(answer), arrays)
         except InterpError as error:
-            return Found(False, f"the program stops{_given(sizes)}: {error}")
+            return Found(False, f"the program stops{_given(sizes)}: {error}",
+                         _where(_mod(answer), error, ours))
         wrong = first_difference(found, expected)
         if wrong is not None:
-            return _told(answer, arrays, found, expected, wrong, small,
+            return _told(answer, arrays, found, expected, wrong, small, ours,
                          _given(sizes) + ("" if seed < cases else _what(arrays)))
     return Found(True, f"the same results on {cases} random inputs"
                  + (", and on NaN, infinities and extremes" if nasty else ""))
@@ -193,8 +196,13 @@ def _interpreted(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
 
 def _compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = [a.copy() for a in arrays]
+    name, func = only_function(mod)
     with np.errstate(all="ignore"):
-        build(mod, "llvm")[only_function(mod)[0]](*out)
+        if any(type(x) is s.For and x.thread_tag for x in all_statements(func.body)):
+            # kernels as machine code for the CPU, on arrays of the host
+            simulated.build(lower(mod, target="cuda"))[name](*out)
+        else:
+            build(mod, "llvm")[name](*out)
     return out
 
 
@@ -249,14 +257,15 @@ def _first(bad: np.ndarray) -> tuple[int, ...]:
 
 def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarray],
           expected: Sequence[np.ndarray], wrong: tuple[int, tuple[int, ...]], small: bool,
-          inputs: str) -> Found:
+          sizes: dict[str, int], inputs: str) -> Found:
     """What is wrong, where, and who wrote it."""
     name, func = only_function(_mod(answer))
     number, at = wrong
     buffer = func.buffer_map[func.params[number]]
     element = f"{buffer.name}[{', '.join(map(str, at))}]"
     have, want = (_number(a[number][at]) for a in (found, expected))
-    place: dict[str, Any] = {"element": element, "expected": want, "found": have}
+    place: dict[str, Any] = {"element": element, "expected": want, "found": have,
+                             **({"sizes": sizes} if sizes else {})}
     says = f"{element} is {have}, and should be {want}{inputs}"
     if small:
         writer = _last_writer(_mod(answer), name, arrays, buffer, at, expected[number].shape)
@@ -269,6 +278,15 @@ def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarr
             values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
             says += f"; it was written last at {values or 'once'}"
     return Found(False, says, place)
+
+
+def _where(mod: IRModule, error: InterpError, sizes: dict[str, int]) -> dict[str, Any]:
+    """Where a program stopped that reached outside of a buffer: the element, the statement."""
+    if not isinstance(error, OutOfBounds) or error.node is None:
+        return {}
+    return {"element": error.element, "write": type(error.node) is s.BufferStore,
+            "text": script_with_marks(mod, [error.node], {}, 2),
+            **({"sizes": sizes} if sizes else {})}
 
 
 def _number(value: Any) -> str:

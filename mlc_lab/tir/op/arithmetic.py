@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from ...above import above
 from ...ir import dtype as dt
 from ...ir.transform import PassContext
+from ...reading import MLCError
 from ..expr import (
     Add, Div, FloatImm, FloorDiv, FloorMod, IntImm, IterVar, Max, Min, Mod, Mul, PrimExpr, Sub,
 )
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 _CONSTANTS = (IntImm, FloatImm)
 
+
+class DivisionByZero(MLCError, ZeroDivisionError):
+    """An expression that divides by the constant zero."""
+
+
 # ------------------------------------------------------------------------------- folding
 
 
@@ -36,7 +42,7 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """
     if type(a) is IntImm and type(b) is IntImm:
         if cls in DIVISIONS and b.value == 0:
-            raise ZeroDivisionError(f"division of {a.value} by zero")
+            raise DivisionByZero(f"division of {a.value} by zero")
         return const(INT_OPS[cls](a.value, b.value), a.dtype)
     if type(a) is FloatImm:
         return _fold_floats(cls, a, b) if type(b) is FloatImm else _fold_float(cls, a, b, True)
@@ -65,7 +71,7 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
             return b
     elif cls in DIVISIONS:
         if vb == 0:
-            raise ZeroDivisionError(f"division by the constant zero in {cls.__name__}")
+            raise DivisionByZero(f"division by the constant zero in {cls.__name__}")
         if va == 0:
             return a
         if vb == 1:
