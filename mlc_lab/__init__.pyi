@@ -34,7 +34,6 @@ from mlc_lab.runtime.registry import get_global_func as get_global_func
 from mlc_lab.runtime.device import cuda as _gpu
 gpu = _gpu
 from mlc_lab.observe.gpu.browser import in_browser as in_browser
-from mlc_lab.observe.gpu.threads import record_threads as record_threads
 instrument: _Any
 from mlc_lab import ir as ir
 from mlc_lab.schedule.open_number import live as live
@@ -45,6 +44,7 @@ from mlc_lab.runtime.device import metal as metal
 nd: _Any
 from mlc_lab import observe as observe
 from mlc_lab.runtime.device import opencl as opencl
+from mlc_lab.observe.gpu.threads import record_threads as record_threads
 from mlc_lab.runtime.registry import register_func as register_func
 from mlc_lab.runtime.registry import register_func as _register_global_func
 register_global_func = _register_global_func

@@ -48,7 +48,16 @@ analysis: _Any
 from mlc_lab.compat import block_dependence_info as block_dependence_info
 from mlc_lab.compat import block_dependence_info as _block_scope
 block_scope = _block_scope
+from mlc_lab.tir.reduction import comm_reducer as comm_reducer
+from mlc_lab.tir.op.arithmetic import mul as _multiply
+multiply = _multiply
 schedule: _Any
 stmt_functor: _Any
+from mlc_lab.compat.passes import stmt_list as stmt_list
+from mlc_lab.tir.stmt import seq as _stmt_seq
+stmt_seq = _stmt_seq
+from mlc_lab.tir.op.arithmetic import sub as _subtract
+subtract = _subtract
+from mlc_lab.tir.reduction import sum as sum
 tensor_intrin: _Any
 transform: _Any
