@@ -2,6 +2,7 @@
 from typing import Any as _Any
 from . import above as above
 from . import extensions as extensions
+from mlc_lab.compat.data_type import DataType as DataType
 from mlc_lab.runtime.device import Device as Device
 from mlc_lab.ir.diagnostics import DiagnosticError as DiagnosticError
 from mlc_lab.ir.module import IRModule as IRModule
@@ -9,6 +10,7 @@ from mlc_lab.reading.errors import MLCError as MLCError
 from mlc_lab.runtime.ndarray import NDArray as NDArray
 from mlc_lab.reading.errors import MLCError as _TVMError
 TVMError = _TVMError
+_ffi: _Any
 from mlc_lab import arith as arith
 from mlc_lab.meta_schedule.legacy import auto_scheduler as auto_scheduler
 from mlc_lab.meta_schedule.legacy import autotvm as autotvm
@@ -16,6 +18,7 @@ from mlc_lab import backend as backend
 from mlc_lab.build import build as build
 from mlc_lab import compat as compat
 from mlc_lab.build import compile as compile
+container: _Any
 from mlc_lab.compat import contrib as contrib
 from mlc_lab.observe.gpu.counts import count_gpu as count_gpu
 from mlc_lab.runtime.device import cpu as cpu
@@ -23,6 +26,7 @@ from mlc_lab.runtime.device import cuda as cuda
 from mlc_lab.runtime.device import device as device
 from mlc_lab.schedule.open_number import divisors as divisors
 from mlc_lab import dlight as dlight
+driver: _Any
 error: _Any
 from mlc_lab.observe.live import explore_live as explore_live
 from mlc_lab.observe.gpu.races import find_races as find_races
@@ -40,6 +44,7 @@ from mlc_lab.runtime.device import metal as metal
 nd: _Any
 from mlc_lab import observe as observe
 from mlc_lab.runtime.device import opencl as opencl
+from mlc_lab.observe.gpu.threads import record_threads as record_threads
 from mlc_lab.runtime.registry import register_func as register_func
 from mlc_lab.runtime.registry import register_func as _register_global_func
 register_global_func = _register_global_func

@@ -38,7 +38,8 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
 @pytest.mark.browser
 @pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light")])
 @pytest.mark.parametrize("page_of", ["index", "notebooks/02_tensorir_and_blocks",
-                                     "primitives/reorder", "gallery/matrix_product"])
+                                     "primitives/reorder", "gallery/matrix_product",
+                                     "zh/index", "zh/notebooks/02_tensorir_and_blocks"])
 def test_a_page_is_usable_and_clean_for_axe(chromium, site, page_of, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     with open_page(chromium, scheme=scheme, width=width) as page:
@@ -60,3 +61,23 @@ def test_a_stepper_is_stepped_on_a_page_from_a_disk(chromium, site):
         page.get_by_role("button", name="Next").click()
         page.wait_for_function("document.querySelector('[data-mlc-kept]').innerText"
                                ".includes('sch.split')")
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 360])
+def test_a_lesson_leads_to_itself_in_the_other_language(chromium, site, width):
+    with open_page(chromium, width=width) as page:
+        page.goto((site / "notebooks/02_tensorir_and_blocks.html").as_uri())
+        page.locator("a.language:visible", has_text="中文").click()
+        assert page.locator("html").get_attribute("lang") == "zh-CN"
+        assert "块" in page.locator("h1").inner_text()
+        page.locator("a.language:visible", has_text="English").click()
+        assert page.url == (site / "notebooks/02_tensorir_and_blocks.html").as_uri()
+
+
+@pytest.mark.browser
+def test_chinese_is_searched_without_a_dictionary_of_words(chromium, site):
+    with open_page(chromium) as page:
+        page.goto((site / "zh/search.html").as_uri() + "?q=张量程序")
+        page.locator("#search-results a").first.wait_for()
+        assert "张量程序抽象" in page.locator("#search-results").inner_text()

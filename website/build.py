@@ -7,6 +7,8 @@
 Sources are gathered in build/site/source: the lessons with their outputs, the documents as they
 are, and pages that are written here: one for each primitive, with the example of its docstring as a
 stepper; a gallery of schedules; the exercises; the API from docstrings. Sphinx makes pages of them.
+The lessons and exercises in each other language are a site of their own in a folder of the first
+(`html/zh`): they are run in that language, and lead to the English pages for all else.
 Each view's recording stands in its page, and widgets/js/site.js draws it: pages ask no other host
 for anything, and work from a disk. Last, all links are followed (links.py).
 
@@ -17,10 +19,12 @@ results.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import hashlib
 import importlib
 import inspect
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -36,10 +40,15 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(HERE)]
 import links  # noqa: E402
 import nbformat  # noqa: E402
 
+from mlc_lab.language import LANGUAGES, VARIABLE  # noqa: E402
+from mlc_lab.language.lessons import in_language  # noqa: E402
+
 REPOSITORY = "https://github.com/mlc-lab/mlc-lab/blob/main"
 VIEW = "application/vnd.mlc-lab.view+json"
 #: the caches of the gallery's counts: those of a common core
 CACHES = "32K:8, 1M:16"
+#: Sphinx's name of each language that the site has besides English
+LOCALES = {"zh": "zh_CN"}
 #: what is documented from docstrings, and under which title
 API = {
     "mlc_lab.tir": "Tensor programs", "mlc_lab.schedule": "Schedules",
@@ -88,19 +97,20 @@ def state_of_package() -> str:
     return digest.hexdigest()
 
 
-def run_lesson(path: Path, cache: Path, state: str) -> nbformat.NotebookNode:
+def run_lesson(path: Path, cache: Path, state: str, language: str) -> nbformat.NotebookNode:
     """The notebook with its outputs. A cell that fails stops the build."""
     from nbclient import NotebookClient
 
-    key = hashlib.sha256(path.read_bytes() + state.encode()).hexdigest()[:24]
-    kept = cache / f"{path.stem}-{key}.ipynb"
+    key = hashlib.sha256(path.read_bytes() + f"{state}{language}".encode()).hexdigest()[:24]
+    kept = cache / f"{path.stem}-{language}-{key}.ipynb"
     if not kept.exists():
-        print(f"running {path.name}", flush=True)
+        print(f"running {path.name} in {language}", flush=True)
         notebook = nbformat.read(path, as_version=4)
         NotebookClient(notebook, timeout=900, kernel_name="python3",
-                       resources={"metadata": {"path": str(path.parent)}}).execute()
+                       resources={"metadata": {"path": str(path.parent)}},
+                       ).execute(env={**os.environ, VARIABLE: language})  # fmt: skip
         cache.mkdir(parents=True, exist_ok=True)
-        for old in cache.glob(f"{path.stem}-*.ipynb"):
+        for old in cache.glob(f"{path.stem}-{language}-*.ipynb"):
             old.unlink()
         nbformat.write(notebook, kept)
     return nbformat.read(kept, as_version=4)
@@ -130,25 +140,27 @@ def with_places(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     return notebook
 
 
-def lessons(source: Path, cache: Path, only: list[str] | None) -> None:
-    """All lessons, those of `only` (or all) with outputs."""
+def lessons(source: Path, cache: Path, only: list[str] | None, language: str = "en") -> None:
+    """All lessons in a language, those of `only` (or all) with outputs."""
     (source / "notebooks").mkdir()
     state = state_of_package()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         runs = only is None or path.stem[:2] in only
-        notebook = (with_places(run_lesson(path, cache, state)) if runs
+        notebook = (with_places(run_lesson(path, cache, state, language)) if runs
                     else nbformat.read(path, as_version=4))
+        notebook = nbformat.from_dict(in_language(notebook, path.stem, language))
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                cell.source = outward(cell.source, "notebooks")
+                cell.source = outward(cell.source, "notebooks", inside_of=language)
         nbformat.write(notebook, source / "notebooks" / path.name)
 
 
 # -------------------------------------------------------------------------------- documents
 
 
-def outward(text: str, folder: str) -> str:
-    """Relative links to files that the site does not have lead to the repository."""
+def outward(text: str, folder: str, inside_of: str = "en") -> str:
+    """Relative links to files that the site does not have lead to the repository; those of another
+    language to what is there in English only."""
 
     def link(found: re.Match) -> str:
         words, target = found.group(1), found.group(2)
@@ -157,9 +169,14 @@ def outward(text: str, folder: str) -> str:
             return found.group(0)
         absolute = (ROOT / folder / path).resolve()
         inside = absolute.relative_to(ROOT).as_posix() if absolute.is_relative_to(ROOT) else path
-        here = inside.endswith(".ipynb") or re.match(
-            r"docs/[\w/]+\.(md|png|svg)$|(CONTRIBUTING|CHANGELOG)\.md$", inside)
-        return found.group(0) if here else f"[{words}]({REPOSITORY}/{inside}{mark}{anchor})"
+        if inside.endswith(".ipynb"):
+            return found.group(0)
+        if re.match(r"docs/[\w/]+\.(md|png|svg)$|(CONTRIBUTING|CHANGELOG)\.md$", inside):
+            if inside_of == "en":
+                return found.group(0)
+            page = re.sub(r"\.md$", ".html", inside)
+            return f'<a href="../../{page}{mark}{anchor}">{words}</a>'
+        return f"[{words}]({REPOSITORY}/{inside}{mark}{anchor})"
 
     return re.sub(r"\[([^\]]*)\]\(([^)\s]+)\)", link, text)
 
@@ -234,15 +251,42 @@ def gallery(source: Path, counts: str | bool) -> None:
         + "\n".join(names) + "\n```\n", encoding="utf-8")
 
 
-def exercise_page(source: Path) -> None:
+@contextlib.contextmanager
+def reading(language: str):
+    """The language in which texts are read."""
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = language
+    try:
+        yield
+    finally:
+        os.environ.pop(VARIABLE)
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+
+#: what stands above all exercises, and under the title of each
+EXERCISES = {
+    "en": ("# Exercises\n\nEach is checked on the spot in its lesson, in a notebook with "
+           "`exercise(\"03.2\")`, or in a terminal with `mlc-lab exercise 03.2`.\n",
+           "*Lesson {lesson}, level {level}.*"),
+    "zh": ("# 练习\n\n每道练习都可以当场检查：在对应的课里，在 notebook 里用 "
+           "`exercise(\"03.2\")`，或者在终端里用 `mlc-lab exercise 03.2`。\n",
+           "*第 {lesson} 课，难度 {level}。*"),
+}  # fmt: skip
+
+
+def exercise_page(source: Path, language: str = "en") -> None:
     """The statements of all exercises."""
     from mlc_lab import exercises
 
-    parts = ["# Exercises\n\nEach is checked on the spot in its lesson, in a notebook with "
-             "`exercise(\"03.2\")`, or in a terminal with `mlc-lab exercise 03.2`.\n"]
-    for one in exercises.catalogue():
-        parts.append(f"## {one.id} {one.title}\n\n*Lesson {one.lesson}, level {one.level}.*\n\n"
-                     f"{one.variant(0).statement}\n")
+    head, place_of = EXERCISES[language]
+    parts = [head]
+    with reading(language):
+        for one in exercises.catalogue():
+            first = one.variant(0)
+            parts.append(f"## {one.id} {first.title}\n\n"
+                         f"{place_of.format(lesson=one.lesson, level=one.level)}\n\n"
+                         f"{first.statement}\n")
     (source / "exercises.md").write_text("\n".join(parts), encoding="utf-8")
 
 
@@ -302,6 +346,31 @@ def mended(html: Path) -> None:
         path.write_text(text, encoding="utf-8")
 
 
+def language_links(html: Path) -> None:
+    """Each page names its other languages, at its head."""
+    for path in html.rglob("*.html"):
+        parts = path.relative_to(html).parts
+        own = parts[0] if parts[0] in LOCALES else "en"
+        page = Path(*parts[own != "en" :])
+        made = []
+        for language, name in LANGUAGES.items():
+            other = html / page if language == "en" else html / language / page
+            if language != own and other.exists():
+                target = Path(os.path.relpath(other, path.parent)).as_posix()
+                made.append(f'<a class="language" lang="{language}" hreflang="{language}" '
+                            f'href="{target}">{name}</a>')
+        text = path.read_text(encoding="utf-8")
+        head = '<div class="content-icon-container">'
+        path.write_text(text.replace(head, head + "".join(made), 1), encoding="utf-8")
+
+
+def sphinx(source: Path, html: Path, quiet: bool, *options: str) -> int:
+    """Make pages of the sources."""
+    command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", *options,
+               *(["-q"] if quiet else []), str(source), str(html)]  # fmt: skip
+    return subprocess.call(command, cwd=ROOT)
+
+
 def main() -> int:
     """Build, and follow the links."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -318,11 +387,20 @@ def main() -> int:
         part(source)
     gallery(source, CACHES if args.lessons is None else False)
     lessons(source, args.output / "lessons", args.lessons)
-    command = [sys.executable, "-m", "sphinx", "-b", "html", "-j", "auto", str(source), str(html)]
-    failed = subprocess.call([*command, "-q"] if args.quiet else command, cwd=ROOT)
+    failed = sphinx(source, html, args.quiet)
+    for language, locale in LOCALES.items():
+        if not failed:
+            translated = source / language
+            translated.mkdir()
+            statics(translated)
+            shutil.copy(HERE / f"index.{language}.md", translated / "index.md")
+            exercise_page(translated, language)
+            lessons(translated, args.output / "lessons", args.lessons, language)
+            failed = sphinx(translated, html / language, args.quiet, "-D", f"language={locale}")
     if failed:
         return failed
     mended(html)
+    language_links(html)
     wrong = links.check(html)
     for line in wrong:
         print(line)

@@ -45,8 +45,8 @@ class Card(View):
     busy     whether an answer is being checked.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
-    watched  the answer's first accesses, as the access view draws them, with the "position" where
-             the wrong element was written, or a "message"; and the "n" of what was asked.
+    watched  accesses of the answer, as the access view draws them, with the "position" of the one
+             that is at fault, or a "message"; and the "n" of what was asked.
     rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
     """
 
@@ -140,9 +140,8 @@ class Card(View):
         rows, number = self.marks.get("rows") or [], look.get("row")
         if not isinstance(number, int) or not 0 <= number < len(rows):
             return
-        element = str(rows[number].get("place", {}).get("element", ""))
-        found = watch(self.source.exercise.id, self._checked, element, self.source.seed,
-                      self.folder)
+        place = {k: v for k, v in rows[number].get("place", {}).items() if k != "text"}
+        found = watch(self.source.exercise.id, self._checked, place, self.source.seed, self.folder)
         self.watched = {**found, "n": look.get("n")}
 
     def _solved(self) -> bool:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Iterator
 
 from ..above import above
 from ..ir.recursion import grows_stack
-from ..tir.expr import EQ, LE, LT, GE, GT, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index
+from ..tir.expr import (
+    EQ, LE, LT, GE, GT, NE, CmpOp, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index,
+)
 from ..tir.op import equal
 from .canonical_simplify import CanonicalSimplifier, affine_form
 from .const_int_bound import (
@@ -16,6 +18,7 @@ from .const_int_bound import (
 )
 from .expr_util import ARITHMETIC, INDEX_DTYPES, DoesNotFit, conjuncts, is_data, same
 from .int_set import IntSet
+from .linear_form import follows
 from .modular_set import ModularSet, ModularSetAnalyzer, make
 from .rewrite_simplify import RewriteSimplifier
 
@@ -40,8 +43,8 @@ class Extension(IntFlag):
     ComparisonOfProductAndSum = 8
 
 
-#: what this analyzer does in any case
-_ALWAYS = Extension.TransitivelyProveInequalities
+#: what this analyzer can be asked for
+_ASKED = Extension.TransitivelyProveInequalities
 
 
 class Analyzer:
@@ -88,13 +91,14 @@ class Analyzer:
 
     @property
     def enabled_extensions(self) -> Extension:
-        """The extensions that are on. Inequalities are followed from one to the next always."""
+        """The extensions that are on. With TransitivelyProveInequalities `can_prove` follows
+        inequalities from one to the next: i < k where i < j and j <= k hold."""
         return self._extensions
 
     @enabled_extensions.setter
     def enabled_extensions(self, flags: int) -> None:
         wanted = Extension(flags)
-        missing = wanted & ~_ALWAYS
+        missing = wanted & ~_ASKED
         if missing:
             raise NotImplementedError(
                 f"the analyzer has no {missing!r}: conditions are not rewritten in that way here")
@@ -348,7 +352,21 @@ class Analyzer:
         if type(cond) is IntImm:
             return cond.value != 0
         result = self.simplify(cond)
+        if type(result) is not IntImm and self._extensions & (
+                Extension.TransitivelyProveInequalities):
+            return self._follows(result)
         return type(result) is IntImm and result.value != 0
+
+    def _follows(self, cond: PrimExpr) -> bool:
+        """Whether a comparison follows from all that is taken for true at once."""
+        facts = [e for e in self.rewriter.literals if isinstance(e, CmpOp) and (
+            e.a.dtype in INDEX_DTYPES and not self.may_wrap(e.a, e.b))]
+        if not facts or not isinstance(cond, CmpOp) or cond.a.dtype not in INDEX_DTYPES or (
+                self.may_wrap(cond.a, cond.b)):
+            return False
+        if type(cond) is NE:
+            return self._follows(LT(cond.a, cond.b)) or self._follows(LT(cond.b, cond.a))
+        return follows(cond, (), facts)
 
     def can_prove_equal(self, a: ExprLike, b: ExprLike) -> bool:
         """Whether a == b always."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from math import lcm
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
+from ..reading import DataError
 from ..tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
@@ -65,9 +66,13 @@ def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | 
 
 def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None = None
               ) -> list[PrimExpr]:
-    """The shape of a buffer of `shape` after the map: one extent a final index."""
+    """The shape of a buffer of `shape` after the map: one extent a final index, of int64 where an
+    extent of `shape` is."""
     analyzer = new_analyzer(analyzer)
-    return shape_of(map_ranges(index_map, shape, analyzer), analyzer)
+    out = shape_of(map_ranges(index_map, shape, analyzer), analyzer)
+    if all(getattr(extent, "dtype", "int32") != "int64" for extent in shape):
+        return out
+    return [imm(e.value, "int64") if type(e) is IntImm else e for e in out]
 
 
 def shape_of(ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[PrimExpr]:
@@ -118,7 +123,7 @@ def inverse(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None
         return index_map.inverse_index_map
     found, padding = non_surjective_inverse(index_map, shape, analyzer)
     if not (type(padding) is IntImm and not padding.value):
-        raise ValueError(f"{index_map!r} is not bijective on {_text(shape)}: where "
+        raise DataError(f"{index_map!r} is not bijective on {_text(shape)}: where "
                          f"{padding!r}, no index comes from the original; use "
                          "non_surjective_inverse, or pad")
     return found

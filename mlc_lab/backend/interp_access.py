@@ -332,8 +332,10 @@ class AccessCompiler(ExprCompiler):
         def fail(env: list) -> None:
             indices = ", ".join(str(c(env)) for c in codes)
             verb = "write" if isinstance(node, S.BufferStore) else "read"
-            raise OutOfBounds(f"{self.name}: {verb} of {buffer.name}[{indices}] outside of its "
-                              f"shape {view(env).shape}{self.where(env)}, in: {node!r}")
+            error = OutOfBounds(f"{self.name}: {verb} of {buffer.name}[{indices}] outside of its "
+                                f"shape {view(env).shape}{self.where(env)}, in: {node!r}")
+            error.node, error.element = node, f"{buffer.name}[{indices}]"
+            raise error
 
         return fail
 

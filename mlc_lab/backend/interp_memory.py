@@ -26,7 +26,11 @@ class InterpError(MLCError, RuntimeError):
 
 
 class OutOfBounds(InterpError, IndexError):
-    """A program touched an element outside of a buffer."""
+    """A program touched an element outside of a buffer: `element`, as "A[0, -2]", by the load or
+    store `node`, as far as they are known."""
+
+    node: Any = None
+    element: str = ""
 
 
 class DivisionByZero(InterpError, ZeroDivisionError):

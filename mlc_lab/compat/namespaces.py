@@ -33,6 +33,21 @@ TABLE: dict[str, dict[str, str]] = {
     "error": {
         "DiagnosticError": "mlc_lab.ir:DiagnosticError", "TVMError": "mlc_lab.ir:MLCError",
     },
+    "_ffi": {
+        "*": "mlc_lab.runtime.registry", "base": "mlc_lab.compat.namespaces:error",
+        "convert": "mlc_lab.runtime:convert",
+    },
+    "container": {  # lists and dicts are Python's own here
+        "Array": "collections.abc:Sequence", "Map": "collections.abc:Mapping",
+    },
+    "driver": {
+        "build_module": "mlc_lab.compat.namespaces:driver_build_module",
+        "build": "mlc_lab.build:build", "lower": "mlc_lab.lower:lower",
+    },
+    "driver_build_module": {
+        "build": "mlc_lab.build:build", "lower": "mlc_lab.lower:lower",
+        "schedule_to_module": "mlc_lab.compat.passes:schedule_to_module",
+    },
     "s_tir": {
         "*": "mlc_lab.schedule", "TensorIntrin": "mlc_lab.tir:TensorIntrin",
         "SBlockRV": "mlc_lab.schedule:BlockRV",
@@ -89,6 +104,7 @@ TABLE: dict[str, dict[str, str]] = {
         "assert_structural_equal": "mlc_lab.ir:assert_structural_equal",
         "structural_equal": "mlc_lab.ir:structural_equal",
         "structural_hash": "mlc_lab.ir:structural_hash",
+        "get_first_structural_mismatch": "mlc_lab.compat.passes:get_first_structural_mismatch",
         "load_json": "mlc_lab.ir.serialize:load_json",
         "save_json": "mlc_lab.ir.serialize:save_json",
     },
@@ -96,7 +112,7 @@ TABLE: dict[str, dict[str, str]] = {
 #: the dotted name each namespace has under `tvm`
 DOTTED = {name: name.replace("tir_", "tir.") if name != "s_tir" else name for name in TABLE}
 DOTTED.update((name, name.replace("_", ".")) for name in TABLE if name.startswith(
-    ("tir_schedule_", "script_", "ir_")))
+    ("tir_schedule_", "script_", "ir_", "driver_")))
 
 
 class Namespace(ModuleType):

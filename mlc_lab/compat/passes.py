@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
+from ..build import as_module
 from ..ir.module import IRModule
-from ..ir.serialize import load_json, save_json
-from ..ir.structural import structural_equal
+from ..ir.structural import Key, Mismatch, structural_equal
 from ..ir.transform import Pass, PassInfo, PassContext
+from ..runtime.object_path import ObjectPath
 from ..tir.access import block_access_regions
 from ..tir.expr import SizeVar
 from ..tir.function import PrimFunc
-from ..tir.functor import free_vars, substitute
+from ..tir.functor import free_vars
+from ..tir.renew import renew_defs
+from ..tir.stmt import SeqStmt, Stmt
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -83,6 +86,31 @@ def assert_structural_equal_ignore_global_symbol(func1: IRModule | PrimFunc,
                             func2.with_attr("global_symbol", ""), *args)
 
 
+def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False
+                                  ) -> tuple[ObjectPath, ObjectPath] | None:
+    """The paths to where two programs first differ, in each of them; None where they do not."""
+    found = structural_equal(lhs, rhs, map_free_vars)
+    if not isinstance(found, Mismatch):
+        return None
+    return _object_path(found.steps, True), _object_path(found.steps, False)
+
+
+def _object_path(steps: Sequence[Any], of_lhs: bool) -> ObjectPath:
+    path: ObjectPath = ObjectPath.root()
+    for step in steps:
+        if isinstance(step, int):
+            path = path.array_index(step)
+        elif isinstance(step, str):
+            path = path.attr(step.removeprefix("."))
+        elif isinstance(step, Key):
+            path = path.map_value(step.lhs if of_lhs else step.rhs)
+        elif step.in_lhs == of_lhs:  # what is lacking here
+            path = path.missing_map_entry() if step.is_key else path.missing_array_element(step.at)
+        else:
+            path = path.map_value(step.at) if step.is_key else path.array_index(step.at)
+    return path
+
+
 def get_block_access_region(block: Block, buffer_var_map: Any = None) -> list[list[Any]]:
     """[reads, writes, opaque] of a block, found from its body."""
     return [list(part) for part in block_access_regions(block, buffer_var_map)]
@@ -99,21 +127,25 @@ def undefined_vars(node: Node, defs: Sequence[Any] = ()) -> list[Any]:
     return [v for v in free_vars(node) if v not in known]
 
 
-def renew_defs(func: PrimFunc) -> PrimFunc:
-    """The same function with variables and buffers of its own: all that it binds is new."""
-    new = load_json(save_json(func))
-    held = [v for b in func.buffer_map.values() for part in (b.data, *b.shape, *b.strides,
-                                                             b.elem_offset)
-            if part is not None for v in free_vars(part)]
-    bound = {*func.params, *held}
-    free = {ours: theirs for ours, theirs in zip(free_vars(new), free_vars(func))
-            if theirs not in bound}
-    return new.with_body(substitute(new.body, free)) if free else new
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence, those of sequences in it too; a statement by itself."""
+    if isinstance(stmt, SeqStmt):
+        return [s for part in stmt.seq for s in stmt_list(part)]
+    return [stmt]
 
 
 def unknown_extent() -> SizeVar:
     """`tir.Any()`: an extent of which nothing is known; here a size of its own each time."""
     return SizeVar("any_dim", "int32")
+
+
+def schedule_to_module(sch: Any, args: Sequence[Any] | None = None, name: str = "main",
+                       binds: Any = None, simple_mode: bool = False) -> IRModule:
+    """A schedule of te as a module, before it is lowered; `args` are the function's parameters."""
+    if binds:
+        raise ValueError("schedule_to_module: buffers of one's own for tensors (binds=) are not "
+                         "supported; leave them out")
+    return as_module(sch, args, name)
 
 
 def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
@@ -124,4 +156,5 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
 
 
 __all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
-           "prim_func_pass", "renew_defs", "undefined_vars", "unknown_extent"]
+           "get_first_structural_mismatch", "prim_func_pass", "renew_defs", "schedule_to_module",
+           "stmt_list", "undefined_vars", "unknown_extent"]

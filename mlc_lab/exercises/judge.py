@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import threading
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,11 @@ class Judge:
             return Result.from_dict(reply["result"])
         return nothing(variant, self._why(reply))
 
-    def watch(self, id: str, answer: Any, element: str = "", seed: int | str = 0,
-              folder: str | Path | None = None) -> dict[str, Any]:
-        """The first accesses of an answer's program, as a view draws them, with the "position"
-        where an element was written last; or {"message": why there are none}."""
-        reply = self._ask("watch", id, answer, seed, folder, element=element)
+    def watch(self, id: str, answer: Any, place: Mapping[str, Any] | None = None,
+              seed: int | str = 0, folder: str | Path | None = None) -> dict[str, Any]:
+        """Accesses of an answer's program, as a view draws them, with the "position" of the one at
+        a `place` where it is wrong (see `Found`); or {"message": why there are none}."""
+        reply = self._ask("watch", id, answer, seed, folder, place=dict(place or {}))
         return reply["watched"] if reply["status"] == "ok" else {"message": self._why(reply)}
 
     def _ask(self, do: str, id: str, answer: Any, seed: int | str, folder: str | Path | None,
@@ -112,10 +113,10 @@ def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None =
     return _judge.check(id, answer, seed, folder)
 
 
-def watch(id: str, answer: Any, element: str = "", seed: int | str = 0,
+def watch(id: str, answer: Any, place: Mapping[str, Any] | None = None, seed: int | str = 0,
           folder: str | Path | None = None) -> dict[str, Any]:
     """What the program of an answer (plain data) reads and writes; see `Judge.watch`."""
-    return _judge.watch(id, answer, element, seed, folder)
+    return _judge.watch(id, answer, place, seed, folder)
 
 
 def points(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> float:

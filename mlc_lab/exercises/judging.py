@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
-from ..observe.access import AccessTrace, accesses
-from ..observe.outside import why_not
 from ..reading import MISTAKES, MLCError, reason
 from ..workers.confinement import keep_others_out
 from .answers import Answer, AnswerError, read
@@ -16,9 +13,7 @@ from .checks import CHECKS
 from .exercise import Check, Variant
 from .judge import unread
 from .result import Found, Result, Row
-
-#: accesses of an answer's program that a card shows
-WATCHED = 20_000
+from .watching import watched
 
 
 def marks(variant: Variant, data: Any) -> Result:
@@ -73,44 +68,19 @@ def _check(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _watch(request: dict[str, Any]) -> dict[str, Any]:
-    """The first accesses of an answer's program, as `AccessTrace.shown` has them, with the position
-    where an element of a buffer was written last; or {"message": why there are none}."""
+    """Accesses of an answer's program, as `AccessTrace.shown` has them, with the "position" of the
+    one at a place where it is wrong; or {"message": why there are none}."""
     variant = get(request["id"], request["folder"]).variant(request["seed"])
     try:
         answer = read(variant, request["answer"])
     except AnswerError as error:
         return {"status": "ok", "watched": {"message": error.message}}
     try:
-        mod = answer.mod
-        why = "it makes no program" if mod is None else why_not(mod)
-        if mod is None or why:
-            return {"status": "ok", "watched": {"message": why}}
-        trace = accesses(mod, limit=WATCHED)
-        position = written_last(trace, request["element"])
-        return {"status": "ok", "watched": {**trace.shown(None, 1), "position": position}}
+        return {"status": "ok", "watched": watched(answer.mod, request["place"])}
     except (MLCError, *MISTAKES, RecursionError) as error:
         return {"status": "ok", "watched": {"message": reason(error)}}
     finally:
         answer.close()
-
-
-def written_last(trace: AccessTrace, element: str) -> int:
-    """The number of the last access that wrote an element, as "C[0, 1]"; 0 where none did."""
-    found = re.fullmatch(r"(\w+)\[([\d, ]*)\]", element)
-    data = trace.to_dict()
-    if not found:
-        return 0
-    at = [int(n) for n in found[2].split(",") if n.strip()]
-    for number in range(len(data["site"]) - 1, -1, -1):
-        site = data["sites"][data["site"][number]]
-        buffer = data["buffers"][site["buffer"]]
-        if site["write"] and buffer["name"] == found[1] and len(buffer["shape"]) == len(at):
-            first, flat = data["element"][number], 0
-            for n, size in zip(at, buffer["shape"]):
-                flat = flat * size + n
-            if first <= flat < first + max(1, site["bytes"] // buffer["itemsize"]):
-                return number
-    return 0
 
 
 HANDLERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {

@@ -162,7 +162,12 @@ def grows_stack(fn: Callable[P, R]) -> Callable[P, R]:
             return with_large_stack(lambda: fn(*args, **kwargs))
         _room.walking = True
         try:
-            return walk(*args, **kwargs)
+            try:
+                return fn(*args, **kwargs)
+            except RecursionError:
+                if _room.large:
+                    raise
+            return with_large_stack(lambda: fn(*args, **kwargs))
         finally:
             _room.walking = False
             if _usual_limit is not None and not _room.large:

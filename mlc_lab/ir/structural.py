@@ -9,9 +9,9 @@ The answer of a comparison that fails is the path of the first mismatch, e.g.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .containers import is_sequence
 from .module import GlobalVar, IRModule
@@ -25,16 +25,55 @@ if TYPE_CHECKING:
     Part = Node | IRModule | tuple[Any, ...] | list[Any] | Mapping[Any, Any] | str | float | None
 
 
+class Key(NamedTuple):
+    """A step of a path to the value of a key, which two mappings may know by different nodes."""
+
+    lhs: Any
+    rhs: Any
+
+    def __str__(self) -> str:
+        if isinstance(self.lhs, GlobalVar):
+            return f'["{self.lhs.name_hint}"]'
+        return f"[{getattr(self.lhs, 'name', self.lhs)!r}]"
+
+
+class Lacking(NamedTuple):
+    """The last step of a path to what only one of two containers has: an index, or a key."""
+
+    at: Any
+    is_key: bool
+    in_lhs: bool
+
+    def __str__(self) -> str:
+        return ""
+
+
 class Mismatch:
-    """Where two structures first differ. False as a bool, so it reads like an answer."""
+    """Where two structures first differ. False as a bool, so it reads like an answer.
 
-    __slots__ = ("path", "lhs", "rhs", "reason")
+    `path` is the text of `steps`: names of fields (".body"), indices, a `Key`, and at the end a
+    `Lacking` where one side has more than the other.
+    """
 
-    def __init__(self, path: str, lhs: object, rhs: object, reason: str) -> None:
-        self.path, self.lhs, self.rhs, self.reason = path, lhs, rhs, reason
+    __slots__ = ("steps", "lhs", "rhs", "reason")
+
+    def __init__(self, steps: Sequence[Any], lhs: object, rhs: object, reason: str) -> None:
+        self.steps, self.lhs, self.rhs, self.reason = tuple(steps), lhs, rhs, reason
+
+    @property
+    def path(self) -> str:
+        """The way to it, as Python would write it."""
+        return "".join(f"[{s}]" if isinstance(s, int) else str(s) for s in self.steps
+                       ).removeprefix(".")
 
     def __bool__(self) -> bool:
         return False
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, (bool, Mismatch)) and not other
+
+    def __hash__(self) -> int:
+        return hash(False)
 
     def __repr__(self) -> str:
         return f"differ at {self.path or '<root>'}: {self.reason}"
@@ -49,14 +88,18 @@ class _Comparer:
         self.forward: dict[Any, Any] = {}
         self.backward: dict[Any, Any] = {}
         self.map_free = map_free_vars
-        self.path: list[str] = []
+        self.path: list[Any] = []
         self.mismatch: Mismatch | bool = False
 
     def fail(self, a: Any, b: Any, reason: str) -> bool:
         if self.mismatch is False:
-            path = "".join(self.path)
-            self.mismatch = Mismatch(path[1:] if path.startswith(".") else path, a, b, reason)
+            self.mismatch = Mismatch(self.path, a, b, reason)
         return False
+
+    def fail_at(self, step: Any, a: Any, b: Any, reason: str) -> bool:
+        """A mismatch one step on."""
+        self.path.append(step)
+        return self.fail(a, b, reason)
 
     def bind(self, a: Any, b: Any) -> bool:
         """Pair two bound variables, buffers or global variables."""
@@ -88,13 +131,14 @@ class _Comparer:
         if ta in _PLAIN:  # most of what is no node
             return a == b or self.fail(a, b, f"{a!r} against {b!r}")
         if ta in (tuple, list):
-            if len(a) != len(b):
-                return self.fail(a, b, f"{len(a)} items against {len(b)}")
             for index, (x, y) in enumerate(zip(a, b)):
-                self.path.append(f"[{index}]")
+                self.path.append(index)
                 if not self.same(x, y, define):
                     return False
                 self.path.pop()
+            if len(a) != len(b):
+                return self.fail_at(Lacking(min(len(a), len(b)), False, len(a) < len(b)), a, b,
+                                    f"{len(a)} items against {len(b)}")
             return True
         if issubclass(ta, Mapping):
             return self.same_mapping(a, b, define)
@@ -113,6 +157,8 @@ class _Comparer:
             x, y = np.asarray(a), np.asarray(b)
             equal = x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
             return equal or self.fail(a, b, "different array contents")
+        if isinstance(a, Sequence):  # such as the arrays of the runtime
+            return self.same(tuple(a), tuple(b), define)
         return bool(a == b) or self.fail(a, b, f"{a!r} against {b!r}")
 
     def same_node(self, a: Node, b: Node, define: bool) -> bool:
@@ -136,7 +182,9 @@ class _Comparer:
                 return self.bind(a, b)
             if ta is not _buffer_type:
                 (of_a, note_a), (of_b, note_b) = _typing(a), _typing(b)
-                if of_a != of_b or not self.same(note_a, note_b):
+                if of_a != of_b:
+                    return self.fail_at(".dtype", a, b, f"{_describe(a)} against {_describe(b)}")
+                if not self.same(note_a, note_b):
                     return self.fail(a, b, f"{_describe(a)} against {_describe(b)}")
                 return self.bind(a, b)
             # a buffer: compare what it is, defining what it introduces, then pair it
@@ -187,8 +235,8 @@ class _Comparer:
         return True
 
     def same_mapping(self, a: Mapping[Any, Any], b: Mapping[Any, Any], define: bool) -> bool:
-        if len(a) != len(b):
-            return self.fail(a, b, f"keys {_keys(a)} against {_keys(b)}")
+        keys = f"keys {_keys(a)} against {_keys(b)}"
+        partners: dict[Any, Any] = {}
         for (ka, va), (kb, vb) in zip(a.items(), b.items()):
             if isinstance(ka, Node):  # buffer_map: keys are parameters, bound already
                 partner = self.forward.get(ka)
@@ -198,12 +246,18 @@ class _Comparer:
                     return False
             else:
                 if ka not in b:
-                    return self.fail(a, b, f"keys {_keys(a)} against {_keys(b)}")
-                vb = b[ka]
-            self.path.append(f"[{getattr(ka, 'name', ka)!r}]")
+                    return self.fail_at(Lacking(ka, True, False), a, b, keys)
+                kb, vb = ka, b[ka]
+            partners[ka] = kb
+            self.path.append(Key(ka, kb))
             if not self.same(va, vb, define):
                 return False
             self.path.pop()
+        if len(a) != len(b):
+            more, known = (a, partners.keys()) if len(a) > len(b) else (b, partners.values())
+            extra = next(k for k in more if not any(k is q or (
+                not isinstance(k, Node) and k == q) for q in known))
+            return self.fail_at(Lacking(extra, True, len(a) < len(b)), a, b, keys)
         return True
 
     def same_module(self, a: IRModule, b: IRModule) -> bool:
@@ -215,10 +269,10 @@ class _Comparer:
             if not self.bind(var, names_b[name]):
                 return False
         for name in sorted(names_a):
-            self.path.append(f'.functions["{name}"]')
+            self.path += [".functions", Key(names_a[name], names_b[name])]
             if not self.same(a[names_a[name]], b[names_b[name]]):
                 return False
-            self.path.pop()
+            del self.path[-2:]
         return self.same_mapping(a.attrs, b.attrs, False)
 
 
@@ -371,4 +425,5 @@ def structural_hash(value: Any, map_free_vars: bool = False) -> int:
     return _Hasher(map_free_vars).of(value)
 
 
-__all__ = ["Mismatch", "assert_structural_equal", "structural_equal", "structural_hash"]
+__all__ = ["Key", "Lacking", "Mismatch", "assert_structural_equal", "structural_equal",
+           "structural_hash"]

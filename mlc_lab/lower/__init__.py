@@ -3,10 +3,18 @@
 Read `pipeline.py` first: the passes in order. Each pass is a file that shows what it does.
 """
 
+from .annotate_entry_func import AnnotateEntryFunc
+from .bind_target import BindTarget
 from .common import LowerError
+from .common_subexpr_elim import CommonSubexprElimTIR
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
+from .convert_for_loops_to_serial import ConvertForLoopsToSerial
+from .convert_ssa import ConvertSSA
+from .filter import Filter
 from .flatten_buffer import FlattenBuffer
+from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
+from .hoist_expression import HoistExpression, HoistedConditionals, HoistedLetBindings
 from .hoist_if_then_else import HoistIfThenElse
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
@@ -17,10 +25,13 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
+from .narrow_datatype import NarrowDataType
 from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
+from .renormalize_split_pattern import RenormalizeSplitPattern
+from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
 from .split_host_device import SplitHostDevice
 from .split_vector import SplitVector
@@ -33,12 +44,14 @@ from .vectorize_loop import VectorizeLoop
 from .verify_kernels import VerifyKernels
 
 __all__ = [
-    "CompactBufferAllocation", "ConvertBlocksToOpaque", "FlattenBuffer", "HoistIfThenElse",
-    "InjectVirtualThread", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction",
-    "LowerError", "LowerInitBlock", "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock",
-    "LowerThreadAllreduce",
-    "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "Simplify",
-    "SplitHostDevice", "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync",
-    "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes",
-    "lower", "stage_names", "stages",
+    "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
+    "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
+    "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
+    "HoistedLetBindings", "InjectVirtualThread", "LimitUnroll", "LoopPartition",
+    "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
+    "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
+    "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
+    "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop",
+    "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
 ]

@@ -11,20 +11,26 @@ After::
     for i, j in T.grid(8, 16):
         A[i * 16 + j] = 0.0
 
-Only index arithmetic and conditions are touched: the values that a program computes are left as
-they were written, since integers of data may wrap around and floats round.
+Only index arithmetic, conditions and truth values are touched: the other values that a program
+computes are left as they were written, since integers of data may wrap around and floats round.
+
+`PassContext(config={"tir.Simplify": {NAME: True}})` asks for more:
+`apply_constraints_to_boolean_branches` for each side of an `and` to be simplified where the other
+side holds, and each side of an `or` where it does not; `transitively_prove_inequalities` for
+comparisons that follow from several conditions at once.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Callable
 
-from ..arith import Analyzer
-from ..arith.expr_util import conjuncts
+from ..arith import Analyzer, Extension
+from ..arith.expr_util import conjuncts, same
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
-    Broadcast, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Ramp, Range, Select, Var,
+    EQ, LE, LT, NE, And, Broadcast, BufferLoad, Call, CmpOp, IntImm, IterVar, Let, Or, PrimExpr,
+    Ramp, Range, Select, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, leaves_loop
@@ -45,9 +51,13 @@ NO_OP = Evaluate(IntImm("int32", 0))
 class Simplifier(Mutator):
     """Rewrites statements under what loops and conditions say of the variables."""
 
-    def __init__(self) -> None:
+    def __init__(self, branches: bool = False, transitive: bool = False) -> None:
         super().__init__()
         self.analyzer = Analyzer()
+        self.branches = branches  # whether a side of `and` says something of the other one
+        if transitive:  # comparisons are proved from several conditions
+            self.analyzer.enabled_extensions = Extension.TransitivelyProveInequalities
+        self.constraints = 0  # how many conditions hold here
         self.values: dict[Var, PrimExpr] = {}
         self.memo: dict[PrimExpr, PrimExpr] = {}
         self.bound: dict[Var, Any] = {}  # what each variable was bound to; None: to several
@@ -133,8 +143,10 @@ class Simplifier(Mutator):
             return self.visit(node)
         condition = op.all(*kept)
         memo, self.memo, cleared = self.memo, {}, self.cleared
+        self.constraints += 1
         with self.analyzer.constraint_scope(condition):
             out = self.visit(node)
+        self.constraints -= 1
         self.memo = memo if self.cleared == cleared else {}
         return out
 
@@ -149,6 +161,47 @@ class Simplifier(Mutator):
             e = e.args[0]
         return self.index(e)
 
+    def _truth(self, node: PrimExpr) -> PrimExpr:
+        """A truth value: the same as a condition."""
+        return self.index(node) if node.dtype == "bool" else self.default(node)
+
+    visit_Not = _truth
+
+    def visit_CmpOp(self, node: CmpOp) -> PrimExpr:
+        """A comparison; where conditions hold, the strongest that comes to the same under them."""
+        new = self._truth(node)
+        if not self.constraints or not isinstance(new, CmpOp) or (
+                new.a.dtype not in ("int32", "int64")):
+            return new
+        prove = self.analyzer.can_prove
+        if self.analyzer.enabled_extensions:
+            if prove(new):
+                return IntImm("bool", 1)
+            if prove(op.logical_not(new)):
+                return IntImm("bool", 0)
+        if not isinstance(new, (LE, NE)):
+            return new
+        if type(new) is LE:
+            if prove(op.not_equal(new.a, new.b)) or prove(op.not_equal(new.b, new.a)):
+                return LT(new.a, new.b)
+            return EQ(new.a, new.b) if prove(op.less_equal(new.b, new.a)) else new
+        if prove(op.less_equal(new.a, new.b)):
+            return LT(new.a, new.b)
+        return LT(new.b, new.a) if prove(op.less_equal(new.b, new.a)) else new
+
+    def visit_And(self, node: And) -> PrimExpr:
+        return self._both_sides(node, lambda side: side)
+
+    def visit_Or(self, node: Or) -> PrimExpr:
+        return self._both_sides(node, self._contrary)
+
+    def _both_sides(self, node: And | Or, holds: Callable[[PrimExpr], PrimExpr]) -> PrimExpr:
+        if not self.branches or node.dtype != "bool":
+            return self._truth(node)
+        b = self._under(holds(node.a), node.b)
+        a = self._under(holds(b), node.a)
+        return self.index(type(node)(a, b))
+
     def visit_Let(self, node: Let) -> PrimExpr:
         return self.default(node)
 
@@ -158,6 +211,9 @@ class Simplifier(Mutator):
         indices = tuple(map(self.index, node.indices))
         value = self.visit(node.value)
         predicate = None if node.predicate is None else self.visit(node.predicate)
+        if type(value) is BufferLoad and value.buffer is node.buffer and predicate is None and (
+                value.predicate is None) and all(map(same, value.indices, indices)):
+            return NO_OP  # what is there already
         if value is node.value and predicate is node.predicate and all(
                 a is b for a, b in zip(indices, node.indices)):
             return node
@@ -258,7 +314,10 @@ class Simplifier(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Simplest indices and conditions."""
-    return func.with_body(Simplifier().visit(func.body))
+    config = ctx.config.get("tir.Simplify") or {}
+    wanted = [bool(config.get(name)) for name in ("apply_constraints_to_boolean_branches",
+                                                  "transitively_prove_inequalities")]
+    return func.with_body(Simplifier(*wanted).visit(func.body))
 
 
 def Simplify() -> Pass:

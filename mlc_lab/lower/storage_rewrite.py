@@ -74,6 +74,9 @@ class _Reuse(Mutator):
         chain, body = _chain(node)
         if len([s for s in chain if type(s) is Allocate]) > 1:
             self._plan(chain, statements(body))
+        if any(type(s) is Allocate and s.buffer_var in self.storage for s in chain):
+            # a declaration may name memory that comes later in the chain
+            chain.sort(key=lambda s: type(s) is DeclBuffer)
         body = self.visit(body)
         for item in reversed(chain):
             if isinstance(item, Allocate):

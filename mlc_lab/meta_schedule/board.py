@@ -142,9 +142,9 @@ class Board:
         if machine.get("peak_gflops"):
             return machine["peak_gflops"]
         if self.peak_gflops is None:
-            from ..machine.peak import measure_peak
+            from ..machine.peak import peak
 
-            self.peak_gflops = measure_peak() / 1e9
+            self.peak_gflops = peak() / 1e9
         return self.peak_gflops * machine.get("cores", 1) if self.peak_gflops else None
 
     def to_json(self) -> str:

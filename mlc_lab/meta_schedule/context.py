@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
@@ -10,6 +11,7 @@ from ..ir.module import IRModule
 from ..schedule import Refusal, Schedule, ScheduleError, Trace
 from ..target import Target
 from .defaults import is_gpu, num_cores
+from .gpu_estimate import Product, product_of
 from .replay import Replayer
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceError, SpaceGenerator
@@ -37,7 +39,8 @@ class TuneContext:
 
     Parameters
     ----------
-    mod: the program (IRModule with one PrimFunc, or a PrimFunc).
+    mod: the program (IRModule with one PrimFunc, or a PrimFunc). A context without one describes no
+        task: cost models of one's own may be tried with it.
     target: for which machine. Of one that programs cannot be run on here, such as a GPU, spaces and
         candidates can be made; a search refuses it (see `must_run_here`).
     space_generator: a SpaceGenerator, a function of a schedule, or "post-order-apply".
@@ -46,13 +49,13 @@ class TuneContext:
     rand_state: seed of every random choice.
     """
 
-    def __init__(self, mod: IRModule | PrimFunc, *, target: Any = None,
+    def __init__(self, mod: IRModule | PrimFunc | None = None, *, target: Any = None,
                  space_generator: object = "post-order-apply",
                  search_strategy: object = "evolutionary", task_name: str = "main",
                  rand_state: int = -1, num_threads: int | None = None, logger: object = None
                  ) -> None:
         del logger
-        self.mod: IRModule = as_workload(mod)
+        self.mod: IRModule = IRModule({}) if mod is None else as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
         # of a GPU's program the host has little to do
         self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
@@ -61,14 +64,20 @@ class TuneContext:
             rand_state = random.SystemRandom().randint(1, 2**31 - 1)
         self.seed = rand_state
         self.rng = random.Random(rand_state)
-        self.args_info = TensorInfo.from_prim_func(self.mod["main"])
-        self.flop = count_flops(self.mod)
+        self.args_info = [] if mod is None else TensorInfo.from_prim_func(self.mod["main"])
+        self.flop = 0.0 if mod is None else count_flops(self.mod)
         # rules for GPUs bind loops first, and each step that follows would be checked again
         self.replayer = Replayer(self.mod, late_checks=is_gpu(self.target))
         self.rejected: dict[str, int] = {}
         self.space_generator = SpaceGenerator.create(space_generator)
         self.search_strategy = SearchStrategy.create(search_strategy)
-        self.initialize()
+        if mod is not None:
+            self.initialize()
+
+    @functools.cached_property
+    def product(self) -> Product | None:
+        """The product that a program for a GPU is about, of which there is an estimate."""
+        return product_of(self.mod, self.target) if is_gpu(self.target) else None
 
     def must_run_here(self) -> None:
         """ValueError where candidates of this task cannot be measured on this machine."""
@@ -104,6 +113,8 @@ class TuneContext:
     def generate_design_space(self) -> list[Schedule]:
         """The design spaces. Raises SpaceError if there is none, and for a program without blocks,
         in which there is nothing to schedule."""
+        if not self.mod.functions:
+            raise SpaceError("this context has no program: give it one, TuneContext(mod, ...)")
         if not any(type(node) is Block for node in pre_order(self.mod["main"].body)):
             raise SpaceError(f"the program of task {self.task_name!r} has no block, and schedules "
                              "are made of what is done to blocks: write its statements in "
@@ -156,8 +167,17 @@ class TuneContext:
     def postprocess(self, sch: Schedule) -> bool:
         """Run the postprocessors; whether all of them accept."""
         sch.enter_postproc()
+        late = self.replayer.late_checks
+        if late:
+            sch.check_late(True)
         if not self._run_all(self.space_generator.postprocs, sch):
             return False
+        if late:
+            try:
+                sch.check_late(False)
+            except Refusal as error:
+                self.reject(f"Refusal: {error.rule}")
+                return False
         sch.trace = sch.trace.simplified(remove_postproc=False)
         return True
 

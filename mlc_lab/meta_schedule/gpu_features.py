@@ -3,7 +3,8 @@
 No schedule is made for them: to replay a trace takes a tenth of a second, and a search looks at
 many more candidates than it measures. There are the decisions in their order, how many blocks,
 virtual threads and threads they bind, and of the tiles of all axes how many elements the inner
-levels have. There is no estimate of the time: trees learn it from what was measured, or modelled.
+levels have. Of a product that is tiled there is an estimate of the time (`gpu_estimate.py`), which
+trees correct by what was measured, or modelled; of others they learn all.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import math
 import numpy as np
 
 from ..schedule import Trace
+from .gpu_estimate import Product, estimated_seconds
 from .trace_extents import bound_extents
 
 #: numbers of decisions, and of all together
@@ -20,8 +22,8 @@ _DECISIONS, WIDTH = 40, 52
 _AXES = ("blockIdx.x", "vthread.x", "threadIdx.x")
 
 
-def gpu_features_of(trace: Trace) -> tuple[np.ndarray, float]:
-    """Features of a trace with decisions, and seconds that are the same for all."""
+def gpu_features_of(trace: Trace, product: Product | None = None) -> tuple[np.ndarray, float]:
+    """Features of a trace with decisions, and an estimate of its seconds."""
     row: list[float] = []
     levels: dict[int, list[list[int]]] = {}
     for index, inst in enumerate(trace.insts):
@@ -45,7 +47,7 @@ def gpu_features_of(trace: Trace) -> tuple[np.ndarray, float]:
         sizes = [math.prod(tile[start:]) for tile in tiles]
         row += [math.log2(math.prod(sizes)), math.log2(sum(sizes) + 1)]
     row += [len(trace.insts), *[0.0] * (WIDTH - len(row))]
-    return np.array(row[:WIDTH], np.float32), 1e-6
+    return np.array(row[:WIDTH], np.float32), estimated_seconds(trace, product)
 
 
 __all__ = ["WIDTH", "gpu_features_of"]

@@ -21,6 +21,9 @@ class TensorInfo(NamedTuple):
     dtype: str
     shape: tuple[int, ...]
 
+    def __repr__(self) -> str:
+        return f'TensorInfo("{self.dtype}", {list(self.shape)})'
+
     def as_json(self) -> list:
         """["TENSOR", dtype, shape], as TVM writes it."""
         return ["TENSOR", self.dtype, list(self.shape)]

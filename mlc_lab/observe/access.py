@@ -57,7 +57,7 @@ from ..machine.caches import CacheHierarchy, as_hierarchy
 from ..script.spans import print_with_spans
 from ..tir.functor import pre_order
 from .cache import LevelCount
-from .instrument import ROW_HEAD, Place, Program, Site, call, concrete, instrument
+from .instrument import ROW_HEAD, Element, Place, Program, Site, call, concrete, instrument
 from .replay import FIRST_USE, Simulation, reuse_distances, simulate
 
 if TYPE_CHECKING:
@@ -118,8 +118,11 @@ class AccessTrace:
     values : array, one row an access
         The values of the loop variables of the access's site, outermost first.
     total : int
-        How many accesses the program makes. If it is more than `len(trace)`, only the first are
-        here.
+        How many accesses the program makes. If it is more than `len(trace)`, only those from the
+        number `first` on are here.
+    last : int
+        The number, among all of the program's, of the last access of the element that was looked
+        for; -1 if there was none.
     """
 
     title: str
@@ -134,6 +137,9 @@ class AccessTrace:
     values: np.ndarray
     total: int
     notes: list[str]
+    first: int = 0
+    last: int = -1
+    reach: int = 0  # addresses repeat after so many bytes, where a program goes astray
 
     def __len__(self) -> int:
         return len(self.site)
@@ -146,17 +152,23 @@ class AccessTrace:
 
     @property
     def buffer(self) -> np.ndarray:
-        """Of each access the number of its buffer in `places`."""
-        bases = np.array([p.base for p in self.places], np.int64)
-        return np.searchsorted(bases, self.address, side="right") - 1
+        """Of each access the number of its buffer in `places`: the one that the program names,
+        also where it reaches outside of it."""
+        index = {p.data: number for number, p in enumerate(self.places)}
+        return np.array([index[s.buffer.data] for s in self.sites], np.int64)[self.site] if (
+            self.sites) else np.zeros(0, np.int64)
 
     @property
     def element(self) -> np.ndarray:
-        """Of each access the index of its first element in its buffer, row by row."""
+        """Of each access the index of its first element in its buffer, row by row; of one outside
+        of its buffer one below zero, or one that the buffer does not have."""
         which = self.buffer
-        bases = np.array([p.base for p in self.places], np.int64)
-        sizes = np.array([dt.bytes_of(p.dtype) for p in self.places], np.int64)
-        return (self.address - bases[which]) // sizes[which]
+        bases, ends, sizes = np.array([(p.base, p.nbytes, dt.bytes_of(p.dtype))
+                                       for p in self.places], np.int64).reshape(-1, 3).T
+        away = (self.address - bases[which]) % (self.reach or 1 << 62)
+        if self.reach:  # what lies before a buffer is nearer to its beginning than to its end
+            away -= np.where(self.reach - away < away - ends[which], self.reach, 0)
+        return away // sizes[which]
 
     def simulate(self, caches: object = None) -> Simulation:
         """These accesses in caches (see `cache.as_hierarchy`), which are empty at the start."""
@@ -235,7 +247,7 @@ class AccessTrace:
                    self.values[:limit], strict=True)
         for number, (s, b, element, values) in enumerate(data):
             site, place = self.sites[s], self.places[b]
-            at = ", ".join(str(x) for x in np.unravel_index(element, place.shape or (1,)))
+            at = ", ".join(map(str, _indices(int(element), place.shape)))
             when = ", ".join(f"{v.name}={x}" for v, x in zip(site.loops, values, strict=False))
             lines.append(f"{number:5} {'write' if site.write else 'read ':5} "
                          f"{place.name}[{at}] {site.nbytes} B  {when}")
@@ -262,6 +274,15 @@ class AccessTrace:
         return text
 
 
+def _indices(element: int, shape: Sequence[int]) -> list[int]:
+    """Where an element is; the first index takes what lies outside of the shape."""
+    out: list[int] = []
+    for size in (shape or (1,))[:0:-1]:
+        element, index = divmod(element, size)
+        out.insert(0, index)
+    return [element, *out]
+
+
 def results_to_dict(results: Sequence[CacheResult]) -> list[dict[str, Any]]:
     """Results as plain data. Reuse distances depend on the length of a line only, so of several
     results with the same one only the first carries them."""
@@ -278,9 +299,9 @@ def results_to_dict(results: Sequence[CacheResult]) -> list[dict[str, Any]]:
 
 
 def accesses(
-    program: object, *, step: int | None = None, limit: int = LIMIT,
-    sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm",
-    threads: int | None = None, registers: bool = True,
+    program: object, *, step: int | None = None, limit: int = LIMIT, first: int = 0,
+    last_of: Element | None = None, sizes: Mapping[str, int] | None = None,
+    target: TargetLike = "llvm", threads: int | None = None, registers: bool = True,
     arrays: Sequence[np.ndarray] | None = None, title: str | None = None,
 ) -> AccessTrace:
     """Trace the accesses of a PrimFunc, IRModule or Schedule (as it is now).
@@ -291,7 +312,11 @@ def accesses(
         Of a Schedule, the step after which its program is looked at, as the stepper numbers them;
         by default the program as it is now.
     limit : int
-        How many accesses are kept, from the first. The rest is counted only.
+        How many accesses are kept. The rest is counted only.
+    first : int
+        The number of the first access that is kept.
+    last_of : Element
+        An element whose last access is looked for: the trace's `last` is its number.
     sizes : dict
         Values of symbolic sizes, by name.
     threads : int
@@ -309,14 +334,17 @@ def accesses(
     """
     mod = as_module(program) if step is None else _module_at(program, step)
     made = instrument(mod, None, sizes=sizes, target=target, threads=threads, registers=registers,
-                      capacity=limit, arrays=arrays)
+                      capacity=limit, arrays=arrays, first=first, last_of=last_of)
     call(made)
-    total = int(made.array_at("trace_count", (1,))[0])
-    kept = min(total, limit)
+    total, last = (int(made.array_at(name, (1,))[0]) for name in ("trace_count", "trace_last"))
+    kept = max(0, min(total - first, limit))
     rows = made.array_at("trace_rows", (kept, ROW_HEAD + made.plan.depth)).copy()
     _shapes(made, mod, sizes)
     notes = []
-    if total > kept:
+    if first:
+        notes.append(f"These are the accesses {first + 1:,} to {first + kept:,} of {total:,}. The "
+                     "caches are empty before them.")
+    elif total > kept:
         notes.append(f"These are the first {kept:,} of {total:,} accesses. Smaller shapes are "
                      "watched whole; limit= keeps more.")
     hidden = sorted({v.name for v in made.plan.in_registers})
@@ -329,7 +357,7 @@ def accesses(
     name = title or next((gv.name_hint for gv in mod.functions), "main")
     return AccessTrace(name, text, list(made.plan.places.values()), made.plan.sites, lines,
                        rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], rows[:, ROW_HEAD:], total,
-                       notes)
+                       notes, first, last, made.plan.mask + 1)
 
 
 def _module_at(sch: Any, step: int) -> IRModule:

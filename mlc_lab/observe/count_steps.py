@@ -19,7 +19,6 @@ they count once for each core that the program may use.
 
 from __future__ import annotations
 
-import functools
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -30,21 +29,21 @@ from ..machine.caches import CacheHierarchy, as_hierarchy, cache_bytes
 from .counts import count_accesses
 from .inner_loop import statements_run
 from .isolate import Isolated
-from .measure import Measurement, _first_line, _with_progress, calls_python
+from .measure import Measurement, _first_line, _with_progress, calls_python, dtype_of
 from .outside import why_not
 from .recording import Recording
+from .roofs import lift, sharing_of
 from .why import explain, inner_facts
 
 
-@functools.cache
 def bandwidths() -> dict[str, float]:
-    """Bytes a second that one core reads from each level and from memory, measured once."""
-    from ..machine.peak import measure_bandwidth
+    """Bytes a second that one core reads from each level and from memory, as they are known."""
+    from ..machine.peak import bandwidth
 
     found = {}
     for level in (*cache_bytes(), "memory"):
         try:
-            found[level] = measure_bandwidth(level, "read", 0.05)
+            found[level] = bandwidth(level)
         except (OSError, ValueError, MemoryError):
             continue
     return found
@@ -60,11 +59,8 @@ def describe_machine(recording: Recording, modules: list[IRModule], hierarchy: C
     if "bandwidth" not in machine:
         cores = machine.get("cores", 1)
         measured = bandwidths()
-        own = [name for name in measured if name not in ("memory", *list(measured)[-2:-1])]
-        machine["bandwidth"] = {
-            name: round(value * (cores if name in own else 1) / 1e9, 2)
-            for name, value in measured.items()
-        }
+        machine["bandwidth"] = {name: round(value * times / 1e9, 2) for (name, value), times in zip(
+            measured.items(), sharing_of(list(measured), cores))}
 
 
 def counted(mod: IRModule, hierarchy: CacheHierarchy | None,
@@ -130,6 +126,7 @@ def count_each(recording: Recording, modules: list[IRModule], caches: object = N
     finally:
         if child is not None:
             child.close()
+    lift(recording, dtype_of(modules[0]))
     explain(recording)
 
 

@@ -38,8 +38,8 @@ from .sharing_code import SharingGen, write_watch
 if TYPE_CHECKING:
     from ..target.target import TargetLike
 
-__all__ = ["CountingGen", "Place", "Plan", "Program", "ROW_HEAD", "Site", "call", "concrete",
-           "instrument"]
+__all__ = ["CountingGen", "Element", "Place", "Plan", "Program", "ROW_HEAD", "Site", "call",
+           "concrete", "instrument"]
 
 
 def concrete(mod: IRModule, sizes: Mapping[str, int] | None) -> tuple[str, IRModule]:
@@ -57,6 +57,28 @@ def concrete(mod: IRModule, sizes: Mapping[str, int] | None) -> tuple[str, IRMod
             functions[name] = func.specialize(table)
             mod = IRModule(functions)
     return name, mod
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a buffer that is looked for, where it is written or where it is read.
+
+    Its indices may be outside of the shape, where a program goes wrong."""
+
+    buffer: str
+    indices: tuple[int, ...]
+    write: bool = True
+
+    def address(self, plan: Plan) -> int:
+        """Where it is in the arena. Raises Unmeasurable where there is no such buffer."""
+        place = next((p for p in plan.places.values() if p.name == self.buffer), None)
+        if place is None or len(place.shape) != len(self.indices):
+            raise Unmeasurable(f"there is no {self.buffer} with {len(self.indices)} dimensions in "
+                               "the memory of this program")
+        flat = 0
+        for index, size in zip(self.indices, place.shape):
+            flat = flat * size + index
+        return (place.base + flat * dt.bytes_of(place.dtype)) & plan.mask
 
 
 @dataclass
@@ -82,11 +104,13 @@ class Program:
 def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
                sizes: Mapping[str, int] | None = None, target: TargetLike = "llvm",
                threads: int | None = None, registers: bool = True, capacity: int = 0,
-               arrays: Sequence[np.ndarray] | None = None, sharing: int = 0) -> Program:
+               arrays: Sequence[np.ndarray] | None = None, sharing: int = 0, first: int = 0,
+               last_of: Element | None = None) -> Program:
     """Lower, instrument, compile and link a program, ready to run.
 
     With a hierarchy it counts in caches of that form; with `sharing` it watches which threads use
-    which lines of so many bytes; else it traces at most `capacity` accesses. Parallel loops are
+    which lines of so many bytes; else it traces at most `capacity` accesses from the number `first`
+    on, and notes the number of the last access that is `last_of` an element. Parallel loops are
     spread over `threads` threads, by default as many as the machine has cores. `arrays` are the
     arguments (random data if None). Raises Unmeasurable where it cannot be run, CodegenError and
     LowerError where it cannot be compiled.
@@ -124,8 +148,9 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
         write_simulator(runtime, hierarchy, len(plan.sites), cores=plan.threads)
         exports += ["sim_state", "sim_written"]
     else:
-        _write_trace(runtime, plan.depth, capacity)
-        exports += ["trace_rows", "trace_count"]
+        _write_trace(runtime, plan.depth, capacity, first)
+        _write_last(runtime, plan, last_of)
+        exports += ["trace_rows", "trace_count", "trace_last"]
     with runtime.function("ptr", "sim_arena_slot", []) as f:
         f.ret("ptr @sim_arena")
     exports.append("sim_arena_slot")
@@ -190,7 +215,7 @@ def _check_reach(hierarchy: CacheHierarchy, top: int) -> None:
                            "the first cache is what it can tell apart")
 
 
-def _write_trace(m: ModuleText, depth: int, capacity: int) -> None:
+def _write_trace(m: ModuleText, depth: int, capacity: int, first: int) -> None:
     """Define `ptr trace_row(site, address, bytes)`: a row to write the loops' values to."""
     width = ROW_HEAD + depth
     m.globals.append(f"@trace_data = internal global [{(capacity + 1) * width} x i64] "
@@ -201,17 +226,39 @@ def _write_trace(m: ModuleText, depth: int, capacity: int) -> None:
     with m.function("ptr", "trace_row", params, "", "noinline nounwind") as f:
         n = f.load("i64", "@trace_n")
         f.store("i64", f.op(f"add i64 {n}, 1"), "@trace_n")
-        # What comes after the last row is counted, and written over the spare one.
-        fits = f.op(f"icmp ult i64 {n}, {capacity}")
-        at = f.op(f"select i1 {fits}, i64 {n}, i64 {capacity}")
+        f.op(f"call i64 @trace_seen(i64 {n}, i64 %site, i64 %address, i64 %bytes)")
+        # What comes before the first row and after the last is counted, and written over the spare
+        # one: as an unsigned number, what is before is far behind.
+        row = f.op(f"sub i64 {n}, {first}")
+        fits = f.op(f"icmp ult i64 {row}, {capacity}")
+        at = f.op(f"select i1 {fits}, i64 {row}, i64 {capacity}")
         row = f.gep("i64", "@trace_data", f.op(f"mul i64 {at}, {width}"))
         thread = f.load("i64", "@sim_core")
         for offset, value in enumerate(("%site", "%address", "%bytes", thread)):
             f.store("i64", value, f.gep("i64", row, offset))
         f.ret(f"ptr {row}")
-    for name, what in (("trace_rows", "trace_data"), ("trace_count", "trace_n")):
+    for name, what in (("trace_rows", "trace_data"), ("trace_count", "trace_n"),
+                       ("trace_last", "trace_at")):
         with m.function("ptr", name, []) as f:
             f.ret(f"ptr @{what}")
+
+
+def _write_last(m: ModuleText, plan: Plan, wanted: Element | None) -> None:
+    """Define `trace_seen`, which keeps the number of the last access of an element."""
+    m.globals.append("@trace_at = internal global i64 -1")
+    params = [("i64", "n"), ("i64", "site"), ("i64", "address"), ("i64", "bytes")]
+    with m.function("i64", "trace_seen", params, "", "alwaysinline nounwind") as f:
+        if wanted is not None and plan.sites:
+            address, write = wanted.address(plan), wanted.write
+            kinds = ", ".join(f"i8 {int(site.write == write)}" for site in plan.sites)
+            m.globals.append(f"@trace_kind = internal constant [{len(plan.sites)} x i8] [{kinds}]")
+            kind = f.op(f"icmp ne i8 {f.load('i8', f.gep('i8', '@trace_kind', '%site'))}, 0")
+            # its bytes reach the element: an unsigned number again
+            reach = f.op(f"icmp ult i64 {f.op(f'sub i64 {address}, %address')}, %bytes")
+            old = f.load("i64", "@trace_at")
+            new = f.op(f"select i1 {f.op(f'and i1 {kind}, {reach}')}, i64 %n, i64 {old}")
+            f.store("i64", new, "@trace_at")
+        f.ret("i64 0")
 
 
 def call(program: Program) -> None:

@@ -22,10 +22,11 @@ from .beginning import beginning, of_the_whole
 from .count_steps import counted, describe_machine
 from .inner_loop import statements_run
 from .isolate import Isolated
-from .measure import Measurement, calls_python
+from .measure import Measurement, calls_python, dtype_of
 from .nest import Box, cut, nest_of
 from .program import number_of
 from .recording import Recorder, Recording
+from .roofs import lift
 from .why import facts_of, reasons
 
 if TYPE_CHECKING:
@@ -195,6 +196,7 @@ class Programs:
         """Add to the cost of a point's program. Its cost."""
         program = self.recording.programs[point.program]
         program.cost = {**(program.cost or {}), **found}
+        lift(self.recording, dtype_of(self.modules[0]))
         return program.cost
 
     @property

@@ -25,6 +25,7 @@ from ..tir.functor import pre_order
 from . import flops
 from .outside import why_not
 from .recording import Recording
+from .roofs import lift
 
 if TYPE_CHECKING:
     from ..target.target import TargetLike
@@ -122,6 +123,15 @@ def calls_python(mod: IRModule) -> bool:
         if isinstance(func, PrimFunc)
         for node in pre_order(func.body)
     )
+
+
+def dtype_of(mod: IRModule) -> str:
+    """The type of what a program computes, with whose peak it is compared; "" if not known."""
+    try:
+        buffers = only_function(mod)[1].buffers
+    except Unmeasurable:
+        return ""
+    return buffers[-1].dtype if buffers else ""
 
 
 def _peak_of_one_core(dtype: str) -> float | None:
@@ -226,6 +236,7 @@ class Measurement:
                     found = self.one(index)
                 kept = {k: v for k, v in (programs[index].cost or {}).items() if k != "message"}
                 programs[index].cost = {**kept, **found}
+                lift(self.recording, dtype_of(self.modules[0]))
                 if on_program is not None:
                     on_program(index)
         except KeyboardInterrupt:
@@ -263,7 +274,8 @@ class Measurement:
         import llvmlite.binding as llvm
 
         cores = _usable_cores() if any(map(is_parallel, self.modules)) else 1
-        peak = _peak_of_one_core(func.buffers[-1].dtype) if func.buffers else None
+        dtype = dtype_of(self.modules[0])
+        peak = _peak_of_one_core(dtype) if dtype else None
         recording.machine = {"cpu": llvm.get_host_cpu_name(), "cores": cores}
         if peak:
             recording.machine["peak_gflops"] = round(peak * cores, 1)

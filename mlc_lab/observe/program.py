@@ -107,11 +107,12 @@ class KeyedPrinter(Printer):
     def line(self, text: str) -> None:
         keys = self._keys_of(text)
         super().line(text)
-        # most lines are those of the program before, whose parts are recorded
-        parts = () if self.recorder.has_line(self.out[-1], keys) else self._parts_of(text)
-        self._fill(len(self.out) - 1)
+        if len(self.keys) < len(self.out) - 1:
+            self._fill(len(self.out) - 1)
         self.keys.append(keys)
-        self.parts.append(parts)
+        # most lines are those of the program before, whose parts are recorded
+        known = self.recorder.has_line(self.out[-1], keys)
+        self.parts.append(() if known else self._parts_of(text))
         self._defined.clear()
 
     def insert(self, frame: Any, text: str, node: Any = None) -> None:
@@ -296,8 +297,7 @@ def number_of(mod: IRModule, recorder: Recorder) -> int:
     """The number of a module's program in a recording; it is recorded if it is new."""
     printer = KeyedPrinter(recorder)
     lines = print_lines(mod, printer)
-    parts = printer.parts + [_ASIDE] * (len(lines) - len(printer.parts))
-    return recorder.program((*line, what) for line, what in zip(lines, parts))
+    return recorder.program(lines, printer.parts + [_ASIDE] * (len(lines) - len(printer.parts)))
 
 
 def lines_of(mod: IRModule, recorder: Recorder) -> list[tuple[str, tuple[int, ...]]]:

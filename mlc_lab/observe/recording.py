@@ -76,7 +76,7 @@ Later versions may add entries; a reader ignores those it does not know.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -486,21 +486,28 @@ class Recorder:
         """Whether a line of some program is recorded, with its parts."""
         return (text, keys) in self._lines
 
-    def program(self, lines: Iterable[tuple[Any, ...]]) -> int:
-        """The number of a program given as (text, keys, parts) a line; the same program, the same
-        one. The parts may be left out: then views show its lines, and no loop nest."""
-        numbers = []
-        for text, keys, *rest in lines:
-            line = (text, tuple(keys))
-            found = self._lines.setdefault(line, len(self._lines))
-            if found == len(self.recording.lines):
-                self.recording.lines.append((text, list(line[1])))
-                self.recording.parts.append([list(part) for parts in rest for part in parts])
-            numbers.append(found)
-        known = self._programs.setdefault(tuple(numbers), len(self._programs))
-        if known == len(self.recording.programs):
+    def program(self, lines: Sequence[tuple[str, tuple[int, ...]]], parts: Sequence[Any] = ()
+                ) -> int:
+        """The number of a program given as (text, keys) a line; the same program, the same one.
+
+        `parts` of each line may be left out: then views show its lines, and no loop nest.
+        """
+        known = self._lines
+        numbers = [known.get(line, -1) for line in lines]  # a step leaves most lines as they are
+        for at, number in enumerate(numbers):
+            if number < 0:
+                numbers[at] = self._new_line(lines[at], parts[at] if parts else ())
+        found = self._programs.setdefault(tuple(numbers), len(self._programs))
+        if found == len(self.recording.programs):
             self.recording.programs.append(Program(numbers))
-        return known
+        return found
+
+    def _new_line(self, line: tuple[str, tuple[int, ...]], parts: Iterable[Any]) -> int:
+        found = self._lines.setdefault(line, len(self._lines))
+        if found == len(self.recording.lines):
+            self.recording.lines.append((line[0], list(line[1])))
+            self.recording.parts.append([list(part) for part in parts])
+        return found
 
     def step(self, op: str, python: str, before: int, after: int, lead: Iterable[str] = (),
              error: dict[str, Any] | None = None, origins: Iterable[list[Any]] = ()

@@ -15,9 +15,9 @@ import math
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from .recording import Recording
+from .roofs import MARGIN, bytes_by_level
 
 WIDTH, HEIGHT = 720, 400
 LEFT, RIGHT, TOP, BOTTOM = 64, 20, 20, 46
@@ -34,16 +34,6 @@ class Point:
     name: str
     gflops: float
     intensity: dict[str, float]
-
-
-def bytes_by_level(counts: dict[str, Any]) -> dict[str, int]:
-    """Bytes that the bandwidth of each level carries: L1 serves the core, L2 the misses of L1,
-    memory those of the last level."""
-    names = [level["name"] for level in counts["levels"]]
-    out = {names[0]: counts["bytes_read"] + counts["bytes_written"]}
-    for name, level in zip([*names[1:], "memory"], counts["levels"], strict=True):
-        out[name] = level["bytes_in"] + level["bytes_out"]
-    return out
 
 
 @dataclass(frozen=True)
@@ -67,6 +57,18 @@ class Roofline:
     def bound(self, point: Point, level: str = "memory") -> float:
         """GFLOP/s that a level's bandwidth and the peak allow a program."""
         return min(self.peak, point.intensity[level] * self.bandwidth[level])
+
+    def above(self, level: str = "memory") -> list[str]:
+        """Why points lie above a roof, a sentence for each kind; nothing where none does."""
+        shown = [p for p in self.points if level in p.intensity]
+        out = []
+        if any(p.gflops > self.peak * MARGIN for p in shown):
+            out.append("Above the peak: it was measured while the machine was busy.")
+        if any(p.gflops > self.bound(p, level) * MARGIN and p.gflops <= self.peak * MARGIN
+               for p in shown):
+            out.append(f"Above the roof of {level}: bytes are counted from empty caches, times with "
+                       "full ones.")
+        return out
 
     def svg(self, level: str = "memory") -> str:
         """The picture as SVG text: every roof, and each program at its intensity at `level`.
@@ -128,7 +130,7 @@ class _Picture:
         ridge = roofs.peak / min(roofs.bandwidth.values())
         self.x0, self.x1 = min(*xs, 0.1) / 2, max(*xs, ridge) * 3
         ys = [p.gflops for p in self.shown] or [1.0]
-        self.y0, self.y1 = min(ys) / 3, roofs.peak * 2
+        self.y0, self.y1 = min(ys) / 3, max(roofs.peak, *ys) * 2
 
     def x(self, value: float) -> float:
         span = math.log(self.x1 / self.x0)
@@ -203,6 +205,8 @@ class _Picture:
                 name = f"{point.steps[0]}" if len(point.steps) == 1 else (
                     f"{point.steps[0]}–{point.steps[-1]}")
                 out.append(_text(x + 8, y + 4, name, "start"))
+        for n, said in enumerate(self.roofs.above(self.level)):
+            out.append(_text(LEFT + 8, TOP + 14 + 15 * n, said, "start"))
         return out
 
 

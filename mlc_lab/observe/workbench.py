@@ -318,12 +318,11 @@ class Workbench(AttemptTree):
         """
         shadow = self.attempts[0].reached.copy()
         place = [self.attempts[0]]
-        values: dict[Any, Any] = {}
 
         def apply(kind: InstructionKind, bound: dict[str, Any], line: int) -> Any:
             if kind.method in LOOKUPS:
                 return shadow.apply(kind, bound)
-            node, results, refusal = follow(self, place[0], shadow, kind, bound, values)
+            node, results, refusal = follow(self, place[0], shadow, kind, bound)
             if refusal is not None:
                 refusal.line = line
                 raise refusal

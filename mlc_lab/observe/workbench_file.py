@@ -126,7 +126,7 @@ def _again(bench: Workbench, parent: Attempt, node: dict[str, Any], number: int)
             return shadow.apply(kind, bound)
         if found:
             raise WorkbenchError(f"not a tree of attempts: nodes[{number}] holds two steps")
-        made, results, _ = follow(bench, parent, shadow, kind, bound, {}, last=True)
+        made, results, _ = follow(bench, parent, shadow, kind, bound, last=True)
         found.append(made)
         return results if results is not None else [None] * 64
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from ..schedule.error import Refusal, ScheduleError
 from ..schedule.instruction import BlockRV, InstructionKind, LoopRV
 from ..schedule.schedule import Schedule
+from ..schedule.state import StmtSRef
 from ..tir.expr import PrimExpr, Var
 from ..tir.functor import substitute
 from .workbench_find import variable
@@ -32,14 +33,14 @@ def follow(
     shadow: Schedule,
     kind: InstructionKind,
     bound: dict[str, Any],
-    values: dict[Any, Any],
     last: bool = False,
 ) -> tuple[Attempt, Any, ScheduleError | None]:
-    """Apply an instruction of `shadow` to it and to the tree at `at`, in step.
+    """Apply an instruction of `shadow` to the tree at `at`, and bring `shadow` to where that leads.
 
     Both schedules have the same program; what the arguments mean in one is found in the other
-    by its place. `values` maps sampled numbers. `last`: nothing follows, so the shadow stays
-    where it is. Returns (node, results in `shadow` or, of the last, in the tree, refusal).
+    by its place. The step is applied once: `shadow` becomes a copy of what the tree reached, in
+    which its variables refer to what they did. `last`: nothing follows, `shadow` stays where it is.
+    Returns (node, results, refusal).
     """
     args = dict(bound)
     try:
@@ -48,43 +49,42 @@ def follow(
         return at, None, shadow._refused(kind, args, gone, shadow.mod)
     theirs = [shadow.state.refs[s] for s in statements_in_order(shadow.state)]
     place = {id(sref): n for n, sref in enumerate(theirs)}
-
-    def translate(value: object, sch: Schedule, ours: list[Any]) -> Any:
-        if isinstance(value, (BlockRV, LoopRV)):
-            sref = shadow.resolve(value)
-            return variable(sch, sch.state.refs[ours[place[id(sref)]]])
-        if isinstance(value, Var):
-            return values.get(value, value)
-        if isinstance(value, (list, tuple)):
-            return type(value)(translate(v, sch, ours) for v in value)
-        if isinstance(value, PrimExpr) and values:
-            return substitute(value, values)
-        return value
+    moved: list[Schedule] = []
+    kept: dict[Any, StmtSRef] = {}
 
     def arguments(sch: Schedule) -> dict[str, Any]:
-        ours = statements_in_order(sch.state)
-        return {name: translate(value, sch, ours) for name, value in args.items()}
+        ours = [sch.state.refs[s] for s in statements_in_order(sch.state)]
+
+        def translate(value: object) -> Any:
+            if isinstance(value, (BlockRV, LoopRV)):
+                return variable(sch, ours[place[id(shadow.resolve(value))]])
+            if isinstance(value, (list, tuple)):
+                return type(value)(translate(v) for v in value)
+            return value
+
+        if not last:
+            moved.append(sch)
+            kept.update((rv, sref if sref.stmt is None else ours[place[id(sref)]])
+                        for rv, sref in shadow.srefs().items())  # fmt: skip
+        return {name: translate(value) for name, value in args.items()}
 
     node, refusal = bench.attempt(at, kind, arguments)
     if refusal is not None:
         return node, None, refusal
-    if last:
-        return node, node.reached.steps[-1].instruction.outputs, None
-    if kind.sampling:  # the same decision in both
-        args["decision"] = node.reached.steps[-1].decision
-    results = shadow.apply(kind, dict(args))
-    made = results if isinstance(results, (list, tuple)) else [results]
-    for theirs_rv, our_rv in zip(made, node.reached.steps[-1].instruction.output_list):
-        if isinstance(theirs_rv, Var):
-            values[theirs_rv] = our_rv
-    return node, results, None
+    if not last:
+        reached = node.reached
+        if reached is not moved[0]:  # the tree had the step: the same program, other references
+            pairs = zip(statements_in_order(moved[0].state), statements_in_order(reached.state))
+            refs = {moved[0].state.refs[one]: reached.state.refs[other] for one, other in pairs}
+            kept = {rv: refs.get(sref, sref) for rv, sref in kept.items()}
+        shadow.become(reached.copy(kept))
+    return node, node.reached.steps[-1].instruction.outputs, None
 
 
 def replay_steps(bench: Workbench, made: Schedule) -> None:
     """The steps of a schedule that was made in code, as the first branch."""
     shadow = bench.attempts[0].reached.copy()
     table: dict[Any, Any] = {}
-    values: dict[Any, Any] = {}
     at = bench.at
 
     def translate(value: object) -> Any:
@@ -109,7 +109,7 @@ def replay_steps(bench: Workbench, made: Schedule) -> None:
                     continue
                 results = shadow.apply(inst.kind, args)
             else:
-                node, results, refusal = follow(bench, at, shadow, inst.kind, args, values)
+                node, results, refusal = follow(bench, at, shadow, inst.kind, args)
                 if refusal is not None:
                     continue
                 at = node

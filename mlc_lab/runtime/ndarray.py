@@ -200,6 +200,27 @@ class NDArray(Tensor):
             return view.astype(dtype)
         return view.copy() if copy else view
 
+    def _create_view(self, shape: Iterable[int], dtype: str | None = None,
+                     relative_byte_offset: int = 0) -> NDArray:
+        """A tensor over a part of the same memory, that lies `relative_byte_offset` bytes in.
+
+        Raises ValueError for a part that this tensor does not have, and for a tensor that is not
+        compact or not in memory of the host.
+        """
+        sizes = tuple(int(extent) for extent in shape)
+        if not self.is_contiguous():
+            raise ValueError("a view is made of a tensor whose elements lie next to each other")
+        memory = self._view()
+        kind = memory.dtype if dtype is None else np.dtype(dtype)
+        flat = memory.reshape(-1).view(np.uint8)
+        begin = int(relative_byte_offset)
+        end = begin + kind.itemsize * int(np.prod(sizes, dtype=np.int64))
+        if min(sizes, default=0) < 0 or not 0 <= begin <= end <= flat.nbytes:
+            raise ValueError(f"a view of shape {sizes} and type {kind} would occupy bytes {begin} "
+                             f"<= i_byte < {end}, and the NDArray being viewed only contains "
+                             f"{flat.nbytes} bytes")
+        return from_dlpack(flat[begin:end].view(kind).reshape(sizes))
+
     # -- copying ----------------------------------------------------------------------------------
 
     def copyfrom(self, source: object) -> NDArray:

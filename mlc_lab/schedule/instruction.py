@@ -81,17 +81,19 @@ class InstructionKind:
 
     `name` is TVM's name of the instruction ("Split"), `method` the method of Schedule ("split"),
     `pure` whether it leaves the program alone, `sampling` whether it takes a decision, `moves`
-    whether blocks or memory get another place, so that what iterations of a loop share may change.
+    whether blocks or memory get another place, so that what iterations of a loop share may change,
+    `binds` whether loops get an axis of threads.
     """
 
     registry: dict[str, "InstructionKind"] = {}
     by_method: dict[str, "InstructionKind"] = {}
 
     def __init__(self, name: str, fn: Callable[..., Any], pure: bool, sampling: bool,
-                 normalize: Normalize | None, positional: bool, traced: bool, moves: bool) -> None:
+                 normalize: Normalize | None, positional: bool, traced: bool, moves: bool,
+                 binds: bool) -> None:
         self.name, self.fn, self.method = name, fn, fn.__name__
         self.pure, self.sampling, self.normalize, self.moves = pure, sampling, normalize, moves
-        self.positional, self.traced = positional, traced
+        self.positional, self.traced, self.binds = positional, traced, binds
         params = list(inspect.signature(fn).parameters.values())
         hidden = 2 if sampling else 1  # state, and the random generator of sampling
         self.params = params[hidden:]
@@ -230,13 +232,15 @@ if TYPE_CHECKING:
     @overload
     def primitive(name: str, *, pure: bool = False, sampling: Literal[False] = False,
                   normalize: Normalize | None = None,
-                  positional: bool = False, traced: bool = True, moves: bool = False
+                  positional: bool = False, traced: bool = True, moves: bool = False,
+                  binds: bool = False
                   ) -> Callable[[Callable[Concatenate[ScheduleState, _P], _R]],
                                 Callable[Concatenate[Schedule, _P], _R]]: ...
     @overload
     def primitive(name: str, *, pure: bool = False, sampling: Literal[True],
                   normalize: Normalize | None = None,
-                  positional: bool = False, traced: bool = True, moves: bool = False
+                  positional: bool = False, traced: bool = True, moves: bool = False,
+                  binds: bool = False
                   ) -> Callable[[Callable[Concatenate[ScheduleState, random.Random, _P],
                                           tuple[_R, Any]]],
                                 Callable[Concatenate[Schedule, _P], _R]]: ...
@@ -244,7 +248,8 @@ if TYPE_CHECKING:
 
 def primitive(name: str, *, pure: bool = False, sampling: bool = False,
               normalize: Normalize | None = None, positional: bool = False,
-              traced: bool = True, moves: bool = False) -> Callable[[Any], Any]:
+              traced: bool = True, moves: bool = False, binds: bool = False
+              ) -> Callable[[Any], Any]:
     """Decorator: register a function as a schedule primitive.
 
     The result is a method of Schedule, which has it by the function's name. `normalize(sch, args)`
@@ -261,7 +266,8 @@ def primitive(name: str, *, pure: bool = False, sampling: bool = False,
         method.__doc__ = fn.__doc__
         method.__module__ = fn.__module__
         add_method(method)
-        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves)
+        kind = InstructionKind(name, fn, pure, sampling, normalize, positional, traced, moves,
+                               binds)
         vars(method).update(__signature__=kind.signature, kind=kind)
         return method
 

@@ -17,7 +17,6 @@ from .independence import (
 )
 from .slices import threads_may_share
 from .state import ScheduleState, StmtSRef
-from .threads import threads_agree
 
 if TYPE_CHECKING:
     from .state import Snapshot
@@ -51,8 +50,6 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
         binding = IterVar.from_fields(None, Var("", stmt.loop_var.dtype), IterVar.ThreadIndex,
                                       thread_tag)
     state.replace(loop, stmt.replace(kind=kind, thread_binding=binding))
-    if thread_tag:
-        threads_agree(state)
 
 
 def _with_iterations(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> Refusal:

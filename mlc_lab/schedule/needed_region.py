@@ -104,7 +104,7 @@ def _relaxed_domains(partner: StmtSRef, loop: StmtSRef, scope: str) -> dict[Var,
         while parent is not None:
             stmt = parent.stmt
             if type(stmt) is For and stmt.thread_binding is not None and (
-                    stmt.thread_binding.thread_tag.startswith("threadIdx")):
+                    stmt.thread_binding.thread_tag.startswith(("threadIdx", "vthread"))):
                 chain.append(stmt)
             parent = parent.parent
     return {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in reversed(chain)}

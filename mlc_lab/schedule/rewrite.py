@@ -80,7 +80,8 @@ def with_regions(block: Block) -> Block:
         writes = [*(r for r in block.writes if r.buffer in hidden),
                   *(r for r in writes if r.buffer not in hidden)]
     new = block.replace(reads=tuple(reads), writes=tuple(writes))
-    if type(new.body) is not BufferStore and any(  # another name for memory
+    # what a reduction reads of its own result, and what is touched by another name, is not found
+    if new.init is not None or type(new.body) is not BufferStore and any(
             type(n) is DeclBuffer for n in pre_order(new.body)):
         return with_true_regions(new, owners)
     return new

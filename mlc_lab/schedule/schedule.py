@@ -179,6 +179,10 @@ class Schedule(Primitives):
         """The random variable that a block or loop was given first; None if it has none."""
         return next((rv for rv, value in self._symbols.items() if value is sref), None)
 
+    def srefs(self) -> dict[BlockRV | LoopRV, StmtSRef]:
+        """What each block and loop variable refers to; its `stmt` is None once that is gone."""
+        return {rv: value for rv, value in self._symbols.items() if isinstance(value, StmtSRef)}
+
     def new_rv(self, stmt: Block | For) -> BlockRV | LoopRV:
         """A random variable for a block or loop of the module, called as that is."""
         rv: BlockRV | LoopRV = LoopRV() if type(stmt) is For else BlockRV()
@@ -216,15 +220,21 @@ class Schedule(Primitives):
         """A new seed drawn from this schedule's generator."""
         return self._rng.randint(1, 2**31 - 1)
 
-    def copy(self) -> "Schedule":
-        """A schedule of its own in the same state; the random variables are valid in both."""
+    def copy(self, also: Mapping[Any, StmtSRef] | None = None) -> "Schedule":
+        """A schedule of its own in the same state; the random variables are valid in both.
+
+        `also`: variables that only the copy knows, with what they refer to in this schedule.
+        """
         new = Schedule.__new__(type(self))
         new.state, table = _copied_state(self.state)
         new.trace = self.trace.copy()
         new.steps = list(self.steps)
         new._symbols = {rv: table.get(v, _GONE) if isinstance(v, StmtSRef) else v
-                        for rv, v in self._symbols.items()}
+                        for rv, v in {**self._symbols, **(also or {})}.items()}
         new._names = dict(self._names)
+        for rv in also or ():
+            if rv not in new._names:
+                new._name(rv)
         new.open_numbers = dict(self.open_numbers)
         new._late = False
         new._debug, new.enable_check = self._debug, self.enable_check
@@ -336,8 +346,10 @@ class Schedule(Primitives):
         Where it raises, the state is as it was.
         """
         state, before, decision = self.state, self.state.mod, None
-        snapshot = None if kind.pure else state.snapshot()
         positional, keyword = kind.call({k: self.resolve(v) for k, v in args.items()})
+        if kind.pure and not kind.sampling:  # looks something up
+            return kind.fn(state, *positional, **keyword), None, []
+        snapshot = None if kind.pure else state.snapshot()
         try:
             with noting() as origins:
                 if kind.sampling:
@@ -346,9 +358,11 @@ class Schedule(Primitives):
                     result = kind.fn(state, *positional, **keyword)
                 if state.mod is not before and snapshot is not None:
                     annotations_stay_in_scope(state, snapshot[1])
-                if kind.moves and snapshot is not None and not self._late:
-                    loops_stay_independent(state, changed_loops(state, snapshot[1]))
-                    threads_agree(state)
+                if snapshot is not None and not self._late:
+                    if kind.moves:
+                        loops_stay_independent(state, changed_loops(state, snapshot[1]))
+                    if kind.moves or kind.binds:
+                        threads_agree(state)
         except BaseException as err:
             if snapshot is not None and state.mod is not before:
                 state.restore(*snapshot)

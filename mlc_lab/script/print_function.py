@@ -72,12 +72,15 @@ def _named(params: Iterable[Var], body: S.Stmt) -> set[Node]:
     stack: list[Any] = [body]
     while stack:
         item = stack.pop()
-        if type(item) is S.Block and item.iter_vars:
+        kind = type(item)
+        if kind is S.Block and item.iter_vars:
             found |= wanted & names_in(item)
-        elif type(item) is Var:
+        elif kind is S.For and type(item.extent) is IntImm and not item.annotations:
+            stack += (item.min, item.body)
+        elif kind is Var:
             if item in wanted:
                 found.add(item)
-        elif type(item) is not IntImm:
+        elif kind is not IntImm:
             stack += item.children()
     return found
 

@@ -14,6 +14,7 @@ from ..tir.expr import CommReducer, IterVar, Reduce, Var
 from ..tir.op import *  # noqa: F403
 from ..tir.op import abs, all, any, max, min, power, round
 from ..tir.reduction import comm_reducer, prod, sum
+from . import saving as _saving  # noqa: F401  (makes tensors savable)
 from .create_prim_func import create_prim_func
 from .operation import (
     compute, extern, extern_primfunc, placeholder, reduce_axis, scan, size_var, thread_axis, var,
@@ -21,15 +22,17 @@ from .operation import (
 from .schedule import Schedule, Stage, create_schedule
 from .tag import tag_scope
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor, TensorSlice
+from .tensor_compute import TensorComputeOp
 from .tensor_intrin import decl_tensor_intrin
 
 pow = power
 
 __all__ = [
     "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
-    "ScanOp", "Schedule", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any",
-    "comm_reducer", "compute", "create_prim_func", "create_schedule", "decl_tensor_intrin",
-    "extern", "extern_primfunc", "max", "min", "placeholder", "pow", "power", "prod",
-    "reduce_axis", "round", "scan", "size_var", "sum", "tag_scope", "thread_axis", "var", *(
+    "ScanOp", "Schedule", "Stage", "Tensor", "TensorComputeOp", "TensorSlice", "Var", "abs",
+    "all", "any", "comm_reducer", "compute", "create_prim_func", "create_schedule",
+    "decl_tensor_intrin", "extern", "extern_primfunc", "max", "min", "placeholder", "pow",
+    "power", "prod", "reduce_axis", "round", "scan", "size_var", "sum", "tag_scope",
+    "thread_axis", "var", *(
         n for n in _op.__all__ if n not in ("abs", "all", "any", "max", "min", "pow", "round")),
 ]

@@ -15,6 +15,7 @@ from .tag import tagged
 from .tensor import (
     ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor, TensorSlice,
 )
+from .tensor_compute import IntrinCall, tensor_compute
 
 
 def _shape(shape: Sequence[Any] | int | PrimExpr) -> tuple[PrimExpr, ...]:
@@ -80,10 +81,14 @@ def _axis_names(fcompute: Callable, ndim: int, varargs_names: Sequence[str] | No
         names += list(varargs_names) if varargs_names else [f"i{i}" for i in range(missing)]
     elif not names and ndim:
         names = [f"i{i}" for i in range(ndim)]
-    if len(names) != ndim:
-        raise ValueError(f"fcompute takes {len(names)} indices ({', '.join(names)}) and the shape "
-                         f"has {ndim} dimensions: they must be as many")
+    if len(names) > ndim:
+        raise _not_as_many(names, ndim)
     return names
+
+
+def _not_as_many(names: Sequence[str], ndim: int) -> ValueError:
+    return ValueError(f"fcompute takes {len(names)} indices ({', '.join(names)}) and the shape "
+                      f"has {ndim} dimensions: they must be as many")
 
 
 def compute(shape: Sequence[Any] | int | PrimExpr, fcompute: Callable, name: str = "compute",
@@ -92,15 +97,21 @@ def compute(shape: Sequence[Any] | int | PrimExpr, fcompute: Callable, name: str
     """A tensor of `shape` whose element at i, j, ... is `fcompute(i, j, ...)`.
 
     `fcompute` returns an expression, a reduction (`te.sum(..., axis=k)`), or a tuple or list of
-    either; then there are as many output tensors, in a tuple. The argument names become the names
-    of the axes. In `attrs`, `layout_free_placeholders` lists inputs whose layout may be changed;
-    the rest annotates the block.
+    either; then there are as many output tensors, in a tuple. Or it returns a call of an intrinsic
+    (`te.decl_tensor_intrin`), which computes the dimensions that `fcompute` has no index of. The
+    argument names become the names of the axes. In `attrs`, `layout_free_placeholders` lists inputs
+    whose layout may be changed; the rest annotates the block.
     """
     shape = _shape(shape)
     names = _axis_names(fcompute, len(shape), varargs_names)
     axis = [IterVar(_from_zero(extent), Var(n, extent.dtype), IterVar.DataPar)
             for n, extent in zip(names, shape)]
     body = fcompute(*[iv.var for iv in axis])
+    if isinstance(body, IntrinCall):
+        done = tensor_compute(name, tagged(tag), attrs, shape, axis, body)
+        return done.output(0) if done.num_outputs == 1 else done.outputs
+    if len(names) < len(shape):
+        raise _not_as_many(names, len(shape))
     several = isinstance(body, (tuple, list))
     values = [_value(e, name) for e in (body if several else (body,))]
     if not values:

@@ -13,8 +13,11 @@ from ..schedule import ScheduleError
 from ..tir.expr import IterVar, Range
 from ..tir.function import PrimFunc
 from .create_prim_func import build_prim_func
+from .error import TensorExprError
+from .group import place_of
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
+from .tensor_compute import TensorComputeOp
 
 if TYPE_CHECKING:
     from ..tir.stmt import Stmt
@@ -94,6 +97,8 @@ class Replay:
         self.sch.compute_inline(self.blocks[stage])
 
     def do_set_scope(self, stage: Stage, scope: str) -> None:
+        if self.sch.get(self.blocks[stage]).writes[0].buffer.scope == scope:
+            return  # it is there, as a parameter may be
         self.sch.set_scope(self.blocks[stage], 0, scope)
 
     def do_cache_read(self, stage: Stage, tensor: Tensor, scope: str, readers: list) -> None:
@@ -112,26 +117,32 @@ class Replay:
     def finish(self, stage: Stage) -> None:
         """Where a stage is computed, then its loops."""
         block = self.blocks[stage]
-        if stage.attached is not None:
-            parent, axis = stage.attached
+        place = place_of(stage)
+        if place is not None:
+            parent, axis = place
             if axis not in self.loops.get(parent, {}):
-                raise ValueError(f"{stage.op.name} is to be computed at {axis.var.name}, which is "
-                                 f"no loop of {parent.op.name} any more")
+                raise TensorExprError(f"{stage.op.name} is to be computed at {axis.var.name}, "
+                                      f"which is no loop of {parent.op.name} any more")
             self.sch.compute_at(block, self.loops[parent][axis], True)
         axes = stage.root_axes
         loops = self.sch.get_loops(block)
         if stage in self.inner:
             loops += self.sch.get_loops(self.inner[stage])
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
+        op = stage.op
+        if isinstance(op, TensorComputeOp):
+            self.sch.reorder(*[table[a] for a in (*op.outer_axes, *op.inner_axes)])
         self.measure(table)
         for step in stage.steps:
             if step[0] != "tensorize":
-                self.apply(block, table, step)
+                self.apply(block, table, step, len(loops) - len(axes))
                 self.measure({axis: table[axis] for axis in step[2]})
         self.init_before(stage, block, table)
         for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
                 self.sch.tensorize(table[step[1][0]], step[1][1])
+        if isinstance(op, TensorComputeOp):
+            self.sch.tensorize(table[op.inner_axes[0]], op.intrin.name)
 
     def measure(self, table: dict[IterVar, Any]) -> None:
         """Note how far loops go."""
@@ -150,7 +161,11 @@ class Replay:
             return
         across = {step[1][0] for step in stage.steps if step[0] in ("bind", "parallel")}
         whole = {step[1][0] for step in stage.steps if step[0] == "tensorize"}
-        for axis in stage.leaf_iter_vars:
+        leaves = stage.leaf_iter_vars
+        if isinstance(stage.op, TensorComputeOp):
+            leaves = [*leaves, *stage.op.inner_axes]
+            whole.add(stage.op.inner_axes[0])
+        for axis in leaves:
             # an intrinsic around all of the reduction has the init before it
             if axis.iter_type == IterVar.CommReduce or axis in whole:
                 if axis not in across:
@@ -160,14 +175,17 @@ class Replay:
                         pass  # such as a loop that is partly spatial
                 return
 
-    def apply(self, block: Any, table: dict[IterVar, Any], step: tuple) -> None:
-        """One recorded step; `table` gives the loop of each axis."""
+    def apply(self, block: Any, table: dict[IterVar, Any], step: tuple, outside: int) -> None:
+        """One recorded step; `table` gives the loop of each axis, and `outside` loops of other
+        stages are around them."""
         method, args, results = step
         sch = self.sch
         if method == "split":
             parent, factor, nparts = args
             made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None])
             table.update(zip(results, made))
+        elif method == "fuse" and not args:
+            table[results[0]] = sch.add_unit_loop([*sch.get_loops(block), block][outside])
         elif method == "fuse":
             table[results[0]] = sch.fuse(*[table[a] for a in args])
         elif method == "reorder":
@@ -183,6 +201,7 @@ class Replay:
             sch.storage_align(block, 0, *args)
         else:
             getattr(sch, method)(table[args[0]])
+
 
 
 def _among(tensor: Tensor, args: Sequence[Any]) -> bool:
@@ -216,7 +235,7 @@ def replayed(schedule: Schedule, args: Sequence[Any]) -> Replay:
     try:
         return Replay(schedule, args)
     except ScheduleError as error:
-        moved = [t.op for stage in schedule.stages if stage.attached is not None
+        moved = [t.op for stage in schedule.stages if place_of(stage) is not None
                  for t in stage.origin_op.outputs
                  if _among(t, args) and isinstance(t.op, ComputeOp)]
         if error.rule != "not_an_output_block" or not moved:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Sequence
 from ..tir import op as O
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Reduce, Var
 from ..tir.functor import substitute, uses_var
-from .cache_write import renewed
+from .cache_write import kept, moved_combiner, positions, renewed
 from .tensor import ComputeOp
 
 
@@ -40,7 +40,7 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
         raise ValueError(f"rfactor of {op.name}: how many slices {axis.var.name} makes depends on "
                          "the element; split it by a factor, and take the inner loop")
     slice_axis = IterVar(_from_zero(axis), Var(axis.var.name, axis.var.dtype), IterVar.DataPar)
-    inner = {iv: slice_axis if iv is axis else renewed([iv], table)[0] for iv in leaves}
+    inner = {iv: slice_axis if iv is axis else kept([iv], table)[0] for iv in leaves}
     at: dict[IterVar, PrimExpr] = {iv: new.var for iv, new in inner.items()}
     at[axis] = slice_axis.var + axis.dom.min
     values, inside = _positions(op, steps, at)
@@ -48,11 +48,13 @@ def factored(op: ComputeOp, steps: Sequence[tuple], leaves: Sequence[IterVar], a
     inside = [substitute(c, table) for c in (*inside, reduce.condition)]
     condition = O.all(*[c for c in inside if not O.is_const_int(c, 1)] or [IntImm("bool", 1)])
     source = [substitute(e, table) for e in reduce.source]
-    left = [new for iv, new in inner.items() if iv is not axis]
+    # whole axes before parts of others
+    left = [inner[iv] for iv in sorted(leaves, key=lambda iv: iv not in op.reduce_axis)
+            if iv is not axis]
     axes = list(spatial)
     axes.insert(slot, slice_axis)
-    slices = ComputeOp(f"{op.name}_rf", op.tag, None, axes,
-                       _partial(reduce, source, left, condition))
+    slices = ComputeOp(f"{op.name}_rf", op.tag, None, axes, _partial(
+        reduce.replace(combiner=moved_combiner(reduce.combiner, table)), source, left, condition))
     return Factored(slices, _final(op, slices, axis, slot))
 
 
@@ -70,30 +72,12 @@ def _from_zero(iv: IterVar) -> Range:
 
 def _positions(op: ComputeOp, steps: Sequence[tuple], at: dict[IterVar, PrimExpr]
                ) -> tuple[dict[IterVar, PrimExpr], list[PrimExpr]]:
-    """The value of every axis in terms of the leaves, and what must hold to be inside of all."""
-    values, inside = dict(at), []
-    for method, args, results in reversed(steps):
-        if method == "split":
-            parent, (outer, inner) = args[0], results
-            extent, factor = parent.dom.extent, inner.dom.extent
-            values[parent] = values[outer] * factor + values[inner]
-            if not _divides(extent, factor, outer.dom.extent):
-                inside.append(O.less(values[parent], extent))
-        elif method == "fuse":
-            rest = values[results[0]]
-            for axis in reversed(args[1:]):
-                values[axis] = O.floormod(rest, axis.dom.extent)
-                rest = O.floordiv(rest, axis.dom.extent)
-            values[args[0]] = rest
+    """`positions`, where the axes of the operation may start elsewhere than at zero."""
+    values, inside = positions(steps, at)
     for iv in op.reduce_axis:
         if not O.is_const_int(iv.dom.min, 0) and iv not in at:
             values[iv] = values[iv] + iv.dom.min
     return values, inside
-
-
-def _divides(extent: PrimExpr, factor: PrimExpr, parts: PrimExpr) -> bool:
-    size, by, count = map(O.as_int, (extent, factor, parts))
-    return by is not None and count is not None and by * count == size
 
 
 def _partial(reduce: Reduce, source: Sequence[PrimExpr], axes: Sequence[IterVar],

@@ -9,15 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.module import IRModule
+from ..ir.transform import PassContext
 from ..schedule import Schedule as TirSchedule
 from ..tir import op as O
-from ..tir.buffer import extent_of
+from ..tir.buffer import Buffer, extent_of
 from ..tir.expr import IterVar, Range, Var
-from .cache_write import cached
+from .cache_write import cached, relaid
 from .create_prim_func import operations
+from .error import TensorExprError
+from .graph import (
+    AutoInlineBroadcast, AutoInlineElemWise, AutoInlineInjective, CreateAttachPath,
+    CreateReadGraph, PostDFSOrder, ScanFixPointAnalysis, ScanGetBody,
+)
+from .group import Group, check_group, make_group
+from .relations import Fuse, IterVarAttr, Singleton, Split, iter_var_attrs, relations
 from .replay import InferBound, ScheduleOps, replayed
 from .rfactor import factored
 from .tensor import ComputeOp, Operation, ScanOp, Tensor
+from .tensor_compute import TensorComputeOp
 from .tensor_intrin import DeclaredIntrin
 
 if TYPE_CHECKING:
@@ -49,20 +58,58 @@ class Stage:
 
     `op` is the operation (its axes are `op.axis` and `op.reduce_axis`), `leaf_iter_vars` the loops
     as they stand, outermost first. A stage of a scan's step (`scan`) has no loop for its first
-    axis, the time: that loop is the scan's own.
+    axis, the time: that loop is the scan's own. `group` is the group of stages that it is in.
     """
+
+    #: values of `attach_type`
+    GROUP_ROOT, INLINE, SCOPE, SCAN_UPDATE = 1, 2, 4, 5
 
     def __init__(self, schedule: "Schedule", op: Operation, scan: "Stage | None" = None) -> None:
         self.schedule, self.op, self.origin_op, self.scan = schedule, op, op, scan
-        self.leaf_iter_vars = self.root_axes
+        self.leaf_iter_vars = self.first_loops
         self.steps: list[tuple[str, tuple, tuple]] = []
         self.attached: tuple[Stage, IterVar] | None = None
+        self.group: Group | None = None
+        self.intrinsics: dict[IterVar, Any] = {}
+        self.threads: dict[IterVar, IterVar] = {}
         self.store_predicate: Any = None
+
+    @property
+    def attach_type(self) -> int:
+        """How its place is said: INLINE, SCOPE (a loop), SCAN_UPDATE, or GROUP_ROOT for none."""
+        if ("inline", self) in self.schedule.changes:
+            return self.INLINE
+        if self.attached is not None:
+            return self.SCOPE
+        last = self.scan is not None and any(t.op is self.origin_op for t in self.scan.op.update)
+        return self.SCAN_UPDATE if last else self.GROUP_ROOT
+
+    @property
+    def relations(self) -> list[Split | Fuse | Singleton]:
+        """How its loops were made of each other."""
+        return relations(self.steps)
+
+    @property
+    def all_iter_vars(self) -> list[IterVar]:
+        """Its axes and all loops that were made of them."""
+        return [*self.root_axes, *(iv for _, _, made in self.steps for iv in made)]
+
+    @property
+    def iter_var_attrs(self) -> dict[IterVar, IterVarAttr]:
+        """What was said of each of its loops."""
+        return iter_var_attrs(self.steps, self.intrinsics, self.threads)
 
     @property
     def root_axes(self) -> list[IterVar]:
         """The axes that are loops of this stage before anything is done to them."""
         return [*self.op.axis[0 if self.scan is None else 1:], *self.op.reduce_axis]
+
+    @property
+    def first_loops(self) -> list[IterVar]:
+        """The loops that can be changed; those of an intrinsic that the stage calls cannot."""
+        if isinstance(self.op, TensorComputeOp):
+            return list(self.op.outer_axes)
+        return self.root_axes
 
     def __repr__(self) -> str:
         return f"stage({self.op.name})"
@@ -72,10 +119,12 @@ class Stage:
             have = ", ".join(iv.var.name for iv in self.leaf_iter_vars)
             name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
             if self.is_time(axis):
-                raise ValueError(f"{name} is the time of {self.scan or self}: the steps follow one "
-                                 f"another, and the loop stays as it is; the others are: {have}")
-            raise ValueError(f"{name} is not a loop of {self.op.name} as it stands; its loops are: "
-                             f"{have}")
+                raise TensorExprError(f"{name} is the time of {self.scan or self}: the steps "
+                                      "follow one another, and the loop stays as it is; the "
+                                      "others are: "
+                                      f"{have}")
+            raise TensorExprError(f"{name} is not a loop of {self.op.name} as it stands; its loops "
+                                  f"are: {have}")
         return axis
 
     def is_time(self, axis: IterVar) -> bool:
@@ -90,6 +139,7 @@ class Stage:
 
     def _record(self, method: str, args: tuple, results: tuple = ()) -> None:
         self.steps.append((method, args, results))
+        self.schedule._note(method)
 
     def _reattach(self, axes: Sequence[IterVar], new: IterVar) -> None:
         """Attach stages that are computed at one of `axes` to the loop that replaces it."""
@@ -104,7 +154,7 @@ class Stage:
               nparts: int | PrimExpr | None = None) -> tuple:
         """Split a loop: `factor` is the extent of the inner one, or `nparts` of the outer one."""
         if (factor is None) == (nparts is None):
-            raise ValueError("split takes either factor= or nparts=")
+            raise TensorExprError("split takes either factor= or nparts=")
         at = self._place(parent)
         extent = parent.dom.extent
         factor, nparts = (n if n is None else extent_of(n) for n in (factor, nparts))
@@ -120,12 +170,17 @@ class Stage:
         return outer, inner
 
     def fuse(self, *axes: IterVar) -> IterVar:
-        """Fuse adjacent loops, outermost first, into one."""
+        """Fuse adjacent loops, outermost first, into one; of none, a loop of one iteration."""
         axes = tuple(axes[0]) if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
+        if not axes:
+            single = IterVar(Range(1), Var("singleton", "int32"), IterVar.DataPar)
+            self.leaf_iter_vars.insert(0, single)
+            self._record("fuse", (), (single,))
+            return single
         places = [self._place(a) for a in axes]
-        if not places or places != list(range(places[0], places[0] + len(places))):
-            raise ValueError("fuse takes loops that are adjacent, outermost first: got "
-                             + ", ".join(a.var.name for a in axes))
+        if places != list(range(places[0], places[0] + len(places))):
+            raise TensorExprError("fuse takes loops that are adjacent, outermost first: got "
+                                  + ", ".join(a.var.name for a in axes))
         extent = axes[0].dom.extent
         for axis in axes[1:]:
             extent = extent * axis.dom.extent
@@ -140,6 +195,9 @@ class Stage:
     def reorder(self, *axes: IterVar) -> None:
         """Put loops in the given order; those not named stay where they are."""
         places = sorted(self._place(a) for a in axes)
+        if len(set(places)) < len(places):
+            raise TensorExprError("reorder takes each loop once: got "
+                                  + ", ".join(a.var.name for a in axes))
         for at, axis in zip(places, axes):
             self.leaf_iter_vars[at] = axis
         self._record("reorder", axes)
@@ -158,7 +216,11 @@ class Stage:
 
     def vectorize(self, var: IterVar) -> None:
         """Run a loop as lanes of vector instructions."""
-        self._record("vectorize", (self._leaf(var),))
+        if self._leaf(var).iter_type == IterVar.CommReduce:
+            raise TensorExprError(f"vectorize: {var.var.name} is a reduction loop of "
+                                  f"{self.op.name}: its iterations add to one result; split it, "
+                                  "and rfactor the part that is to be lanes")
+        self._record("vectorize", (var,))
 
     def unroll(self, var: IterVar) -> None:
         """Repeat the loop's body instead of looping."""
@@ -167,6 +229,7 @@ class Stage:
     def bind(self, ivar: IterVar, thread_ivar: IterVar) -> None:
         """Bind a loop to a GPU thread axis."""
         self._record("bind", (self._leaf(ivar), thread_ivar.thread_tag))
+        self.threads[ivar] = thread_ivar
         self.schedule.threads[thread_ivar.var] = thread_ivar.thread_tag
 
     def set_store_predicate(self, predicate: PrimExpr) -> None:
@@ -185,7 +248,13 @@ class Stage:
         self._record("double_buffer", ())
 
     def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
-        """Attach a pragma, such as auto_unroll_max_step, to a loop."""
+        """Attach a pragma, such as auto_unroll_max_step, to a loop.
+
+        The pragmas "vectorize" and "unroll" do what the methods of that name do.
+        """
+        if pragma_type in ("vectorize", "unroll"):
+            getattr(self, pragma_type)(var)
+            return
         value = 1 if pragma_value is None else pragma_value
         self._record("pragma", (self._leaf(var), pragma_type, value))
 
@@ -197,6 +266,7 @@ class Stage:
     def tensorize(self, var: IterVar, tensor_intrin: str | DeclaredIntrin) -> None:
         """Replace a loop and what is in it by an intrinsic: of `te.decl_tensor_intrin`, or the name
         of a registered one (`tir.TensorIntrin`)."""
+        self.intrinsics[self._leaf(var)] = tensor_intrin
         if isinstance(tensor_intrin, DeclaredIntrin):
             tensor_intrin.check(self)
             tensor_intrin = tensor_intrin.name
@@ -213,6 +283,8 @@ class Stage:
         if self.scan is not None and parent.is_time(scope) and (
                 self.scan in (parent, parent.scan)):
             return self.compute_root()
+        check_group(self, parent)
+        self.schedule._note("compute_at")
         self.attached = (parent, parent._leaf(scope))
 
     def compute_root(self) -> None:
@@ -223,18 +295,27 @@ class Stage:
     def compute_inline(self) -> None:
         """Write this stage's expression into the stages that read it."""
         self.schedule.changes.append(("inline", self))
+        self.schedule._note("compute_inline")
 
     def set_scope(self, scope: str) -> None:
         """Keep the result in another kind of memory ("shared", "local")."""
         self.schedule.changes.append(("set_scope", self, scope))
+        self.schedule._note("set_scope")
 
 
 class Schedule:
-    """The stages of a computation: `s[tensor]` or `s[op]`."""
+    """The stages of a computation: `s[tensor]` or `s[op]`.
+
+    With `PassContext(config={"te.keep_schedule_record": True})`, `primitive_record` has the name of
+    each step, and `schedule_record` the loops of each stage after it.
+    """
 
     def __init__(self, ops: Sequence[Operation]) -> None:
         self.outputs = list(ops)
         self.stages: list[Stage] = []
+        self.groups: list[Group] = []
+        self.primitive_record: list[str] = []
+        self.schedule_record: list[dict[Stage, tuple[IterVar, ...]]] = []
         self.stage_map: dict[Operation, Stage] = {}
         for op in operations(ops):
             self._stages_of(op)
@@ -243,11 +324,18 @@ class Schedule:
         self.threads: dict[Var, str] = {}
         #: operations that others compute by now: the one with the result is the last
         self.instead: dict[Operation, tuple[Operation, ...]] = {}
+        self._note("vanilla")
+
+    def _note(self, primitive: str) -> None:
+        """Keep the state after a step, where the context asks for it."""
+        if PassContext.current().config.get("te.keep_schedule_record"):
+            self.primitive_record.append(primitive)
+            self.schedule_record.append({s: tuple(s.leaf_iter_vars) for s in self.stages})
 
     def __getitem__(self, which: Any) -> Stage:
         op = which.op if isinstance(which, Tensor) else which
         if op not in self.stage_map:
-            raise ValueError(f"{getattr(op, 'name', op)} is not part of this schedule")
+            raise TensorExprError(f"{getattr(op, 'name', op)} is not part of this schedule")
         return self.stage_map[op]
 
     def _stages_of(self, op: Operation) -> None:
@@ -258,8 +346,19 @@ class Schedule:
             made += [Stage(self, step, stage) for step in op.steps()]
             self.stages += made
             self.stage_map.update((s.op, s) for s in made)
+            self.groups.append(Group(self))
+            for step in made:
+                step.group = self.groups[-1] if step.scan is not None else None
         self.stages.append(stage)
         self.stage_map[op] = stage
+
+    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Group:
+        """A group of all stages on the way from `inputs` to `outputs`, tensors or lists of them.
+
+        They are computed at one place, by `group.compute_at`, but for those that have another place
+        within the group. The inputs belong to it with `include_inputs`.
+        """
+        return make_group(self, outputs, inputs, include_inputs)
 
     def normalize(self) -> "Schedule":
         """This schedule; loops always start at zero here."""
@@ -267,6 +366,8 @@ class Schedule:
 
     def _add(self, op: Operation, at: int, scan: Stage | None = None) -> Stage:
         stage = Stage(self, op, scan)
+        if scan is not None:
+            stage.group = self.stages[at].group
         self.stages.insert(at, stage)
         self.stage_map[op] = stage
         return stage
@@ -282,23 +383,29 @@ class Schedule:
         self.changes.append(("cache_read", stage, tensor, scope, stages))
         return op.output(0)
 
-    def cache_write(self, tensor: Tensor, scope: str) -> Tensor:
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str) -> Any:
         """Compute `tensor` in memory of `scope` and copy it out; the tensor computed there.
 
-        The loops of the computation are those of the new stage; the old one is the copy. Call it
-        before scheduling the stage.
+        The loops of the computation are those of the new stage; the old one is the copy. Where the
+        loops were split, fused or reordered before, the memory is laid out as they are. Of a list
+        of all results of one stage a list is given.
         """
+        if not isinstance(tensor, Tensor):
+            return self._cache_write_all(list(tensor), scope)
         stage = self[tensor]
-        if stage.steps:
-            raise ValueError(f"cache_write of {tensor.name} must come before its loops are changed")
         old = stage.op
         if isinstance(old, ComputeOp) and stage.scan is None:
-            found = cached(old, f"{old.name}_{scope.replace('.', '_')}",
-                           _fresh_axes(old.axis, ".c"))
+            name = f"{old.name}_{scope.replace('.', '_')}"
+            found = cached(old, name, _fresh_axes(old.axis, ".c")) if not stage.steps else relaid(
+                old, name, stage.steps, stage.leaf_iter_vars)
             found.made.scope = scope
             self._split_in_two(stage, *found)
-            stage.leaf_iter_vars = stage.root_axes
+            stage.steps, stage.leaf_iter_vars = [], stage.first_loops
+            self._note("cache_write")
             return found.made.output(tensor.value_index)
+        if stage.steps:
+            raise TensorExprError(f"cache_write of {tensor.name} must come before its loops are "
+                                  "changed")
         op = _StageOp(f"{tensor.op.name}.{scope}", _fresh_axes(old.axis, ".c"),
                       _fresh_axes(old.reduce_axis, ""), tensor)
         made = self._add(op, self.stages.index(stage), stage.scan)
@@ -309,6 +416,14 @@ class Schedule:
         self.stage_map[copy] = stage
         self.changes.append(("cache_write", stage, made, scope))
         return op.output(0)
+
+    def _cache_write_all(self, tensors: list[Tensor], scope: str) -> list[Tensor]:
+        ops = {t.op for t in tensors}
+        if len(ops) != 1 or len(set(tensors)) != next(iter(ops)).num_outputs:
+            raise TensorExprError("cache_write takes a tensor, or a list of all results of one "
+                                  "stage: they are computed together")
+        made = self.cache_write(tensors[0], scope).op
+        return [made.output(t.value_index) for t in tensors]
 
     def rfactor(self, tensor: Tensor, axis: IterVar, factor_axis: int = 0) -> Any:
         """Reduce in slices, one for each value of `axis`; the tensor of the slices.
@@ -396,7 +511,10 @@ _DONE = {"parallel": "made parallel", "vectorize": "vectorized", "unroll": "unro
 def create_schedule(ops: Any) -> Schedule:
     """A schedule of an operation (`C.op`) or a list of them and all they need."""
     ops = ops if isinstance(ops, (list, tuple)) else [ops]
-    return Schedule([op.op if isinstance(op, Tensor) else op for op in ops])
+    return Schedule(list(dict.fromkeys(op.op if isinstance(op, Tensor) else op for op in ops)))
 
 
-__all__ = ["InferBound", "Schedule", "ScheduleOps", "Stage", "create_schedule"]
+__all__ = ["AutoInlineBroadcast", "AutoInlineElemWise", "AutoInlineInjective", "Buffer",
+           "CreateAttachPath", "CreateReadGraph", "Fuse", "Group", "InferBound", "IterVar",
+           "IterVarAttr", "PostDFSOrder", "ScanFixPointAnalysis", "ScanGetBody", "Schedule",
+           "ScheduleOps", "Singleton", "Split", "Stage", "create_schedule"]

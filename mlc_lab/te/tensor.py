@@ -9,8 +9,12 @@ from __future__ import annotations
 from typing import Any, Mapping, Sequence
 
 from ..above import above
+from ..ir.containers import is_tuple
 from ..tir import functor
-from ..tir.expr import IterVar, PrimExpr, ProducerLoad, Reduce, const_index
+from ..tir.expr import (
+    IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Var, const_index,
+)
+from .error import TensorExprError
 
 
 class Tensor:
@@ -20,6 +24,9 @@ class Tensor:
     """
 
     __slots__ = ("op", "value_index", "shape", "dtype", "__weakref__")
+
+    #: operators of expressions leave a tensor on the right to its own operators
+    takes_operators = True
 
     def __init__(self, shape: Sequence[PrimExpr], dtype: str, op: "Operation",
                  value_index: int = 0) -> None:
@@ -45,7 +52,10 @@ class Tensor:
         return self.op.axis
 
     def __getitem__(self, indices: Any) -> Any:
-        """The element at `indices`; with too few of them a TensorSlice that takes the rest."""
+        """The element at `indices`; with too few of them a TensorSlice that takes the rest, with
+        ranges among them a Part for an intrinsic."""
+        if any(isinstance(i, slice) for i in (indices if is_tuple(indices) else (indices,))):
+            return Part(self, indices if isinstance(indices, tuple) else (indices,))
         return TensorSlice(self, indices if isinstance(indices, tuple) else (indices,)).resolved()
 
     def __call__(self, *indices: Any) -> Any:
@@ -68,6 +78,29 @@ class Tensor:
     def astype(self, dtype: str) -> "Tensor":
         """Every element cast to `dtype`."""
         return _whole("cast", self, dtype)
+
+
+class Part:
+    """A part of a tensor, `A[i, 0:16]`: a range for each dimension. Intrinsics take these."""
+
+    __slots__ = ("tensor", "region")
+
+    def __init__(self, tensor: Tensor, indices: Sequence[Any]) -> None:
+        if len(indices) > tensor.ndim:
+            raise TensorExprError(f"{tensor.name} has {tensor.ndim} dimensions and is read with "
+                                  f"{len(indices)} indices")
+        self.tensor = tensor
+        given = [*indices, *(slice(None),) * (tensor.ndim - len(indices))]
+        self.region = tuple(_range(i, dim) for i, dim in zip(given, tensor.shape))
+
+
+def _range(index: Any, dim: PrimExpr) -> Range:
+    if not isinstance(index, slice):
+        return Range.from_min_extent(const_index(index), IntImm("int32", 1))
+    if index.step not in (None, 1):
+        raise TensorExprError("a part of a tensor takes all elements of a range: it has no step")
+    begin = const_index(0 if index.start is None else index.start)
+    return Range(begin, dim if index.stop is None else index.stop)
 
 
 class TensorSlice:
@@ -245,6 +278,10 @@ class ScanOp(Operation):
         self.init, self.update, self.states = tuple(init), tuple(update), tuple(states)
         self.inputs = tuple(inputs)
         self.outputs = tuple(Tensor(s.shape, s.dtype, self, i) for i, s in enumerate(states))
+        #: an axis for each dimension of each state but the first
+        self.spatial_axis_ = tuple(
+            IterVar(Range(0, extent), Var(f"{name}.out{i}.i{k + 1}", extent.dtype), IterVar.Opaque)
+            for i, state in enumerate(states) for k, extent in enumerate(state.shape[1:]))
 
     def steps(self) -> list[ComputeOp]:
         """What is computed anew in each step, producers first: all that depends on a state.
@@ -292,7 +329,7 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
     if isinstance(first, Reduce):
         for other in body[1:]:
             if not isinstance(other, Reduce) or other.combiner is not first.combiner:
-                raise ValueError(f"the outputs of {name} must be those of one reduction over "
+                raise TensorExprError(f"the outputs of {name} must be those of one reduction over "
                                  "tuples (te.comm_reducer)")
         inner: Sequence[PrimExpr] = first.source
     else:
@@ -300,10 +337,10 @@ def _reductions_on_top(name: str, body: Sequence[PrimExpr]) -> None:
     for value in inner:
         for item in functor.pre_order(value):
             if isinstance(item, Reduce):
-                raise ValueError(
+                raise TensorExprError(
                     f"in {name} a reduction is part of a larger expression; it must be the whole "
                     "value: make it a te.compute of its own and read that here")
 
 
-__all__ = ["ComputeOp", "ExternOp", "Operation", "PlaceholderOp", "ScanOp", "Tensor",
+__all__ = ["ComputeOp", "ExternOp", "Operation", "Part", "PlaceholderOp", "ScanOp", "Tensor",
            "TensorSlice"]

@@ -14,11 +14,12 @@ from typing import Any
 from ..tir.buffer import decl_buffer
 from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc, TensorIntrin
-from ..tir.functor import all_statements
+from ..tir.functor import all_statements, substitute
 from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, BufferRegion, Evaluate, Stmt
 from .create_prim_func import create_prim_func
 from .tensor import ComputeOp
+from .tensor_compute import IntrinCall
 
 _numbers = count()
 
@@ -33,10 +34,24 @@ class DeclaredIntrin:
     updates : bool
         Whether the implementation adds to a result that is there already. If not, a call computes a
         whole sum, and loops of the reduction may not be split outside of it.
+    inputs, buffers : list
+        The tensors that it reads, and the buffers for these and for its results.
+    body, reduce_init, reduce_update : Stmt or None
+        The statements of a call, of the start of a sum, and of adding to it.
     """
 
-    def __init__(self, op: ComputeOp, name: str, updates: bool) -> None:
+    scalar_params: tuple[Any, ...] = ()
+
+    def __init__(self, op: ComputeOp, name: str, updates: bool, buffers: Sequence[Any],
+                 made: Sequence[Any]) -> None:
         self.op, self.name, self.updates = op, name, updates
+        self.inputs, self.buffers = list(op.input_tensors), list(buffers)
+        self.body, self.reduce_init, self.reduce_update = made
+
+    def __call__(self, *parts: Any, reduce_axis: Any = None) -> IntrinCall:
+        """In the function of a `te.compute`: compute the element by this intrinsic, of parts of
+        tensors such as `A[i, 0:16]`. `reduce_axis` are axes outside of a call to sum over."""
+        return IntrinCall(self, parts, reduce_axis)
 
     def __repr__(self) -> str:
         return f"TensorIntrin({self.name})"
@@ -86,14 +101,16 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
         raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it "
                          f"gave {type(body).__name__}")
     known = f"te.{name}.{next(_numbers)}"
-    TensorIntrin.register(known, _description([*inputs, *outputs]),
+    scopes = [str(b.scope) for b in buffers]
+    TensorIntrin.register(known, _description([*inputs, *outputs], scopes),
                           _implementation(buffers, len(inputs), body, bool(op.reduce_axis)))
-    return DeclaredIntrin(op, known, updates)
+    return DeclaredIntrin(op, known, updates, buffers, made if updates else (body, None, None))
 
 
-def _description(tensors: Sequence[Any]) -> PrimFunc:
-    """What a call does to a result that has its first value: the computation without its init."""
-    func = create_prim_func(tensors)
+def _description(tensors: Sequence[Any], scopes: Sequence[str]) -> PrimFunc:
+    """What a call does to a result that has its first value: the computation without its init, with
+    the tensors in memory of these scopes."""
+    func = _in_memory(create_prim_func(tensors), scopes)
     root = func.root
     loops = root.body
     inner = next(s for s in all_statements(loops) if isinstance(s, BlockRealize))
@@ -104,6 +121,20 @@ def _description(tensors: Sequence[Any]) -> PrimFunc:
         reads = [*writes, *reads]
     return PrimFunc(func.params, func.body.replace(block=root.replace(
         reads=tuple(reads), writes=tuple(writes), body=done)), None, func.buffer_map)
+
+
+def _in_memory(func: PrimFunc, scopes: Sequence[str]) -> PrimFunc:
+    """A function whose parameters are in other kinds of memory."""
+    held: dict[Any, Any] = {}
+    for param, scope in zip(func.params, scopes):
+        old = func.buffer_map[param]
+        if old.scope != scope:
+            held[old] = decl_buffer(old.shape, old.dtype, old.name, scope=scope)
+    if not held:
+        return func
+    body = substitute(func.body, {old.data: new.data for old, new in held.items()}, held)
+    return PrimFunc(func.params, body, func.ret_type,
+                    {p: held.get(b, b) for p, b in func.buffer_map.items()}, func.attrs)
 
 
 def _without_init(block: Block) -> Block:

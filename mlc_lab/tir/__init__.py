@@ -33,7 +33,9 @@ Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op/` (building expr
 
 from ..above import name_above
 from . import expr, function, functor, ir_builder, op, stmt
+from . import layout as _layout  # noqa: F401  (before the function of that name)
 from .buffer import Buffer, decl_buffer
+from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import *  # noqa: F403
 from .function import IndexMap, PrimFunc, TensorIntrin
 from .functor import (
@@ -53,10 +55,10 @@ def __getattr__(name: str) -> object:
 
 
 __all__: list[str] = [
-    "Buffer", "CallEffectKind", "IndexMap", "Mutator", "PrimFunc", "TensorIntrin", "Visitor",
-    "decl_buffer", "expr", "free_vars", "function", "functor", "ir_builder", "ir_transform", "op",
-    "post_order_visit", "pre_order", "pre_order_visit", "stmt", "substitute", "uses_var",
-    "verify_well_formed",
+    "BijectiveLayout", "Buffer", "CallEffectKind", "IndexMap", "Layout", "Mutator", "PrimFunc",
+    "TensorIntrin", "Visitor", "bijective_layout", "decl_buffer", "expr", "free_vars", "function",
+    "functor", "ir_builder", "ir_transform", "layout", "op", "post_order_visit", "pre_order",
+    "pre_order_visit", "stmt", "substitute", "uses_var", "verify_well_formed",
 ]
 __all__ += expr.__all__
 __all__ += stmt.__all__

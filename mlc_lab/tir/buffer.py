@@ -36,6 +36,9 @@ class Buffer(Node):
     buffer_type: int = plain()
     axis_separators: tuple[int, ...] = plain()
 
+    #: bits of the mask of `access_ptr`
+    READ, WRITE = 1, 2
+
     __hash__ = object.__hash__
     __iter__ = None  # `for x in buffer` would read elements without end
 
@@ -74,7 +77,8 @@ class Buffer(Node):
         if isinstance(access_mask, str):
             access_mask = sum({"r": 1, "w": 2}[c] for c in access_mask)
         if extent is None:
-            extent = elements(self.shape) - offset
+            rows = self.strides[0] * self.shape[0] if self.strides else elements(self.shape)
+            extent = rows - offset
         start = self.elem_offset + offset if self.elem_offset is not None else const_index(offset)
         return call_intrin(ptr_type, "tir.tvm_access_ptr", call_intrin(
             self.dtype, "tir.type_annotation"), self.data, start, extent, access_mask)
@@ -84,15 +88,23 @@ class Buffer(Node):
         total = self.elem_offset if self.elem_offset is not None else const_index(0)
         for index, stride in zip(indices, strides_of(self)):
             total = total + const_index(index) * stride
-        return [total]
+        return [above("Analyzer")().simplify(total)]
 
     def get_flattened_buffer(self) -> "Buffer":
-        """The 1-D view of the whole storage."""
-        if self.strides and self.shape:
-            extent = self.strides[0] * self.shape[0]
-        else:
-            extent = elements(self.shape)
-        return self.replace(shape=(extent,), strides=(), axis_separators=())
+        """The view of the whole storage with one dimension, or one more for each of its axis
+        separators; this buffer itself, if it is such a view."""
+        if len(self.shape) == len(self.axis_separators) + 1 and not self.strides:
+            return self
+        bounds = [0, *map(int, self.axis_separators), len(self.shape)]
+        extents = []
+        for begin, end in zip(bounds, bounds[1:]):
+            if self.strides and begin < end:
+                extents.append(self.strides[begin] * self.shape[begin] if end == len(self.shape)
+                               else elements(self.shape[begin:end]))
+            else:
+                extents.append(elements(self.shape[begin:end]))
+        return self.replace(shape=tuple(extents), strides=(),
+                            axis_separators=tuple(range(1, len(extents))))
 
     def __getitem__(self, indices: Any) -> Any:
         """A load; with slices the region (`T.reads(A[0:4, i])`)."""
@@ -234,6 +246,10 @@ def decl_buffer(shape: Any, dtype: str | None = None,
         elem_offset = Var(f"{name}_elem_offset", index_dtype)
     if elem_offset is None:
         elem_offset = IntImm(index_dtype, 0)
+    separators = [int(a) for a in axis_separators or ()]
+    if separators != sorted(separators) or any(not 0 <= a <= len(shape) for a in separators):
+        raise ValueError(f"{where} has the axis separators {separators}: they are places between "
+                         f"its {len(shape)} dimensions, in order")
     if data is None:
         data = Var(name, PointerType(PrimType("int8" if dtype == "bool" else dtype), str(scope)))
     return Buffer(data, dtype, shape, strides, _integer(elem_offset, where, "elem_offset"), name,

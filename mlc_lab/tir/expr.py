@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Sequence, TypeVar
 from ..above import above, name_above
 from ..ir.dtype import canonical, element_of, int_range, lanes_of, with_lanes
 from ..ir.node import TAKEN_FOR_NODES, Node, defines, ignored, node, plain, uses
+from ..reading import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -150,6 +151,8 @@ class Var(PrimExpr):
     type_annotation: PointerType | PrimType | None = ignored()
 
     def __init__(self, name: str, dtype: Any = "int32", span: object = None) -> None:
+        if not isinstance(name, str):
+            raise DataError(f"the name of a variable is a string, not {name!r}")
         if isinstance(dtype, str):
             dtype = canonical(dtype)
             self._init(name, dtype, None)
@@ -195,8 +198,8 @@ def _must_hold(dtype: str, value: int) -> None:
         limits = _RANGES[dtype] = int_range(dtype)
     if not limits[0] <= value <= limits[1]:
         text = str(value) if abs(value) < 10**40 else f"a number of {value.bit_length()} bits"
-        raise ValueError(f"{text} is no {dtype}, which ends at {limits[0]} and {limits[1]}: use "
-                         "tir.const, which wraps around, or a larger type")
+        raise DataError(f"{text} is no {dtype}, which ends at {limits[0]} and {limits[1]}: use "
+                        "tir.const, which wraps around, or a larger type")
 
 
 @node
@@ -234,6 +237,9 @@ class FloatImm(PrimExpr):
     value: float = plain()
 
     def __init__(self, dtype: str, value: float, span: object = None) -> None:
+        if not dtype.startswith(("float", "bfloat")):
+            raise DataError(f"a FloatImm is of a floating point type, and {dtype} is none: use "
+                            "tir.const")
         self._init(dtype, float(value))
 
     def __float__(self) -> float:
@@ -436,6 +442,9 @@ class ProducerLoad(PrimExpr):
     derived = {"dtype": "producer.dtype"}
     producer: Any = uses()
     indices: tuple[PrimExpr, ...]
+
+    def __init__(self, producer: Any, indices: Sequence[ExprLike], span: object = None) -> None:
+        self._init(producer, tuple(map(const_index, indices)))
 
 
 def lanes_given(lanes: SupportsIndex) -> int:

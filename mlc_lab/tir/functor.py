@@ -561,6 +561,8 @@ def ir_transform(root: Any, preorder: Callable[[Any], Any] | None,
 @grows_stack
 def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
     """See `PrimFunc.specialize`."""
+    if not param_map:
+        return func
     table: dict[Var, Any] = {}
     dropped: set[Var] = set()
     for param, value in param_map.items():
@@ -569,9 +571,15 @@ def specialize(func: PrimFunc, param_map: Mapping[Var, Any]) -> PrimFunc:
             if len(buffer.shape) != len(value.shape):
                 raise ValueError(f"{buffer.name} has {len(buffer.shape)} dimensions, the given "
                                  f"buffer {len(value.shape)}")
-            for old, new in zip((*buffer.shape, *buffer.strides), (*value.shape, *value.strides)):
+            if value.strides and buffer.elem_offset is not None and value.elem_offset is not None:
+                offsets = ((buffer.elem_offset,), (value.elem_offset,))
+            else:
+                offsets = ((), ())
+            for old, new in zip((*buffer.shape, *buffer.strides, *offsets[0]),
+                                (*value.shape, *value.strides, *offsets[1])):
                 if isinstance(old, Var):
                     table[old] = new
+                    dropped.add(old)  # it may be a parameter, whose value is known now
         else:
             table[param] = value
             dropped.add(param)

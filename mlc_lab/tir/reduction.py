@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any, Callable, Sequence
 
 from ..ir.containers import is_sequence
@@ -14,12 +15,17 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any],
     """A reducer from a combiner and its identity.
 
     `fcombine(x, y)` combines two values (or tuples of values); `fidentity(dtype)` (or of several
-    dtypes) gives the identity. The result is called as `reducer(expr, axis=, where=, init=)`.
+    dtypes) gives the identity. The result is called as `reducer(expr, axis=, where=, init=)`, or
+    with two values and more, `reducer(x, y)`, which are combined.
     """
 
-    def reduce(expr: Any, axis: IterVar | Sequence[IterVar],
-               where: PrimExpr | None = None, init: Any = None
+    def reduce(expr: Any, axis: Any, where: PrimExpr | None = None, init: Any = None, *rest: Any
                ) -> Any:
+        if isinstance(axis, PrimExpr) and not isinstance(axis, IterVar):  # the second of values
+            values = [e for e in (axis, where, init, *rest) if e is not None]
+            return functools.reduce(fcombine, values, expr)
+        if rest:
+            raise TypeError(f"{name} takes an expression, axis=, where= and init=, or values")
         given = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
         axes = tuple(a for a in given if isinstance(a, IterVar))
         if len(axes) < len(given):

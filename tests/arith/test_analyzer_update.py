@@ -45,3 +45,17 @@ def test_extensions_say_what_is_not_here():
         analyzer.enabled_extensions = arith.Extension.ConvertBooleanToAndOfOrs
     x = tir.Var("x", "int32")
     assert analyzer.can_prove(x + 1 > x, arith.ProofStrength.SYMBOLIC_BOUND)
+
+
+def test_inequalities_are_followed_when_asked():
+    analyzer = arith.Analyzer()
+    i, j, k = (tir.Var(name, "int32") for name in "ijk")
+    cases = [((i < j, j <= k), i < k), ((i <= j + 5, j <= k + 7), i <= k + 12),
+             ((i == j, j < k), i != k), ((i < j + 5, j < k + 7), i < k + 11)]
+    for facts, goal in cases:
+        with analyzer.constraint_scope(tir.all(*facts)):
+            assert not analyzer.can_prove(goal)
+            analyzer.enabled_extensions = arith.Extension.TransitivelyProveInequalities
+            assert analyzer.can_prove(goal)
+            assert not analyzer.can_prove(goal.a + 20 < goal.b)
+            analyzer.enabled_extensions = arith.Extension.NoExtensions

@@ -1,9 +1,10 @@
 """Fuzz target "gpu": random kernels with random schedules compute what the interpreter says.
 
-A case is a product with an epilogue, or sums of groups of rows across threads, of random sizes that
-the tiles need not divide. The schedule is drawn; a step that is refused is left out. The scheduled
-program is then held against the program before, on the interpreter, on the simulated CUDA device,
-and on OpenCL where there is a device. No two of its threads may clash, and it must be countable.
+A case is a product with an epilogue, sums of groups of rows across threads, or a chain of kernels
+through memory of its own, of random sizes that the tiles need not divide. The schedule is drawn; a
+step that is refused is left out. The scheduled program is then held against the program before, on
+the interpreter, on the simulated CUDA device, and on OpenCL where there is a device. No two of its
+threads may clash, and it must be countable.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from mlc_lab.lower import LowerError
 from mlc_lab.runtime.driver import driver_of
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
+from mlc_lab.tir.op import as_int
 
 from .harness import Draw, counts, note
 
@@ -52,6 +54,62 @@ def main(A: T.Buffer(({rows}, {width}), "{dtype}"), C: T.Buffer(({rows},), "{dty
                 C[v] = T.{dtype}({first})
             C[v] = {step}
 """)
+
+
+#: what an element of a stage of a chain is, of values a and b from before, n elements each
+_STAGES = ("{a}[v] + {t}(1)", "{a}[v] * {b}[v]", "{a}[v] + {b}[{n} - 1 - v]", "{a}[{n} - 1 - v]",
+           "{b}[(v + 1) % {n}] - {a}[v]", "T.Select(v % 2 == 0, {a}[v], {b}[v])",
+           "{a}[v // 2] + {a}[v]")  # fmt: skip
+
+
+def _chained(draw: Draw, n: str, dtype: str):
+    """Stages that read what was made before, some sums, some updates in place. Long or symbolic
+    ones share memory."""
+    head = (f"def main(a: T.handle, b: T.handle, o: T.handle):\n"
+            f"    {'n = T.int32()' if n == 'n' else 'pass'}\n")  # fmt: skip
+    given, body = ["A", "B"], []
+    buffers = [f'    {b.upper()} = T.match_buffer({b}, ({n},), "{dtype}")\n' for b in "abo"]
+    stages = draw.integer(3, 7)
+    for at in range(stages):
+        a, b = draw.choice(given), draw.choice(given)
+        name = "O" if at == stages - 1 else f"V{at}"
+        value = draw.choice(_STAGES).format(a=a, b=b, n=n, t=f"T.{dtype}")
+        form = draw.integer(0, 9)
+        if form == 0 and name != "O" and a[0] == "V":
+            name, value = a, f"{a}[v] + {b}[v]"
+        store = f"{name}[v] = {value}"
+        if form == 1:
+            store = (f"k = T.axis.reduce(3, r)\n            with T.init():\n                "
+                     f"{name}[v] = T.{dtype}(0)\n            "
+                     f"{name}[v] = {name}[v] + {a}[v] * {b}[k]")  # fmt: skip
+        grid = f"i, r in T.grid({n}, 3)" if form == 1 else f"i in range({n})"
+        body.append(f"    for {grid}:\n        with T.block('S{at}'):\n            "
+                    f"v = T.axis.spatial({n}, i)\n            {store}\n")  # fmt: skip
+        if name[0] == "V" and name not in given:
+            given.append(name)
+            buffers.append(f'    {name} = T.alloc_buffer(({n},), "{dtype}")\n')
+    order = list(range(3, len(buffers)))
+    while order:  # memory is declared in any order
+        buffers.append(buffers[order.pop(draw.integer(0, len(order) - 1))])
+    kept = dict.fromkeys(buffers[::-1])  # the last place of each
+    return from_source("@T.prim_func\n" + head + "".join([*list(kept)[::-1], *body]))
+
+
+def _bound(draw: Draw, sch: Schedule, stages: list[str]) -> None:
+    """Each stage a kernel of its own; some pairs are one."""
+    for name in stages:
+        block = sch.get_block(name)
+        if draw.chance(20):
+            readers = sch.get_consumers(block)
+            if len(readers) == 1 and _tried("compute_inline", sch.compute_inline, block) is None:
+                continue
+        if draw.chance(20):
+            _tried("cache_read", sch.cache_read, block, 0, draw.choice(["global", "local"]))
+    for block in sch.get_child_blocks(sch.get_block("root")):
+        loops = sch.get_loops(block)
+        outer, inner = sch.split(loops[0], [None, draw.choice([1, 8, 32, 37])])
+        sch.bind(outer, "blockIdx.x")
+        sch.bind(inner, "threadIdx.x")
 
 
 _REFUSED = object()
@@ -141,7 +199,15 @@ def _groups(draw: Draw, sch: Schedule) -> None:
 def case(draw: Draw) -> None:
     """One kernel."""
     dtype = draw.choice(["int32", "float32"])
-    if draw.chance(60):
+    length = draw.integer(3, 40)
+    if draw.chance(30):
+        n = draw.choice(["n", str(length), str(length + 1024)])
+        mod = _chained(draw, n, dtype)
+        sch = Schedule(mod)
+        root = sch.get_block("root")
+        _bound(draw, sch, [sch.get(b).name_hint for b in sch.get_child_blocks(root)])
+        length = length if n == "n" else int(n)
+    elif draw.chance(60):
         mod = _product(*(draw.integer(1, 20) for _ in "mnk"), dtype)
         sch = Schedule(mod)
         _tiles(draw, sch)
@@ -152,8 +218,9 @@ def case(draw: Draw) -> None:
         _groups(draw, sch)
     note(sch.mod.script())
     rng = np.random.default_rng(draw.integer(0, 9))
-    arrays = [rng.integers(-9, 9, [int(d) for d in sch.mod["main"].buffer_map[p].shape])
-              .astype(dtype) for p in sch.mod["main"].params]
+    shapes = [sch.mod["main"].buffer_map[p].shape for p in sch.mod["main"].params]
+    arrays = [rng.integers(-9, 9, [length if as_int(d) is None else int(d) for d in shape])
+              .astype(dtype) for shape in shapes]  # fmt: skip
     want, got = ([a.copy() for a in arrays] for _ in range(2))
     interpret(mod, *want)
     interpret(sch.mod, *got)

@@ -28,6 +28,7 @@ from mlc_lab.tir.functor import Mutator, pre_order, substitute
 from mlc_lab.tir.stmt import For, ForKind
 
 from . import harness
+from .defined import undefined
 from .programs import SEEDS, Program, program
 from .regions import Undeclared, check_declared
 from .steps import PRIMITIVES, Nothing, Steps
@@ -211,6 +212,8 @@ def check_kernels(made: Program, mod, seed: int, want) -> None:
         harness.counts["kernels refused"] += 1
         return
     harness.counts["kernels run"] += 1
+    if undefined(kernels):
+        raise AssertionError(f"undefined: {undefined(kernels)}\n{kernels.script()}")
     got = outcome(made, kernels, seed)
     if not agree(want, got):
         raise AssertionError(f"the kernels differ\n{mod.script()}\n{kernels.script()}\n"

@@ -8,7 +8,12 @@ import { drawChart } from "../../widgets/js/chart.js";
 import { curve } from "../../widgets/js/graph.js";
 import { placesOf } from "../../widgets/js/machine.js";
 import { drawNest, drawNests, nestOf } from "../../widgets/js/nest.js";
-import { bytesByLevel, drawRoofline, rooflinePoints } from "../../widgets/js/roofline.js";
+import {
+  bytesByLevel,
+  drawRoofline,
+  rooflinePoints,
+  saidOfAbove,
+} from "../../widgets/js/roofline.js";
 import { linear, logarithmic, powersOfTen, scaleOf } from "../../widgets/js/scale.js";
 import { layoutTree } from "../../widgets/js/tree.js";
 
@@ -215,6 +220,14 @@ test("points above the peak lie within the roofline", () => {
   );
   assert.equal(heights.length, 3);
   assert.ok(heights.every((y) => y > 0));
+  assert.match(svg, /<p class="note">Above the peak: it was measured while the machine was busy/);
+});
+
+test("a point above a roof says why, and one below it nothing", () => {
+  const point = (/** @type {number} */ gflops) => [{ gflops, intensity: 2 }];
+  assert.equal(saidOfAbove(point(39), 100, 20), "");
+  assert.match(saidOfAbove(point(50), 100, 20), /^Above its roof/);
+  assert.match(saidOfAbove(point(120), 100, 20), /^Above the peak/);
 });
 
 test("the chart of times has a point a step and a line over those that were timed", () => {

@@ -7,6 +7,8 @@ from mlc_lab.lower import stages
 from mlc_lab.script import tir as T
 from mlc_lab.tir.op import as_int
 
+from tests.fuzz.defined import undefined
+
 
 def arguments(func, sizes=None, seed=0):
     """Random arrays for the buffers of a function; `sizes` gives symbolic dimensions by name."""
@@ -30,7 +32,8 @@ def run(mod, args):
 
 
 def check_stages(program, sizes=None, target=None, rtol=0.0):
-    """Every stage leaves the same numbers as the program itself; returns the stages by name."""
+    """Every stage leaves the same numbers as the program itself, and uses nothing before it is
+    defined; returns the stages by name."""
     found = stages(program, target)
     args = arguments(found[0][1]["main"], sizes)
     want = run(found[0][1], args)
@@ -40,6 +43,7 @@ def check_stages(program, sizes=None, target=None, rtol=0.0):
             continue
         before = mod
         try:
+            assert not undefined(mod), f"undefined: {undefined(mod)}"
             got = run(mod, args)
             for a, b in zip(got, want):
                 np.testing.assert_allclose(a, b, rtol=rtol, equal_nan=False)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from mlc_lab.ir import structural_equal
 from mlc_lab.ir.module import IRModule
+from mlc_lab.ir.transform import PassContext
 from mlc_lab.lower import RemoveNoOp, Simplify, VectorizeLoop
 from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
@@ -203,3 +204,74 @@ def test_a_condition_on_memory_is_forgotten_where_anything_may_write_it():
 
     after = Simplify()(IRModule({"main": called}))["main"]
     assert isinstance(after.body.then_case.seq[1], S.IfThenElse)
+
+
+@pytest.mark.parametrize("given_text, value, want", [
+    ("i < j", "i < j + 1", "True"), ("i < j and j <= k", "i < k", "True"),
+    ("i <= j", "j <= i", "j == i"), ("i != j", "j <= i", "j < i"), ("i <= 0", "i != 0", "i < 0"),
+    ("i < j", "i < k", "i < k")])
+def test_truth_values_are_simplified_under_conditions(given_text, value, want):
+    text = """
+    @T.prim_func
+    def main(A: T.Buffer((1,), "bool"), i: T.int32, j: T.int32, k: T.int32):
+        if {}:
+            A[0] = {}
+    """
+    after, expected = (from_source(text.format(given_text, v)) for v in (value, want))
+    with PassContext(config={"tir.Simplify": {"transitively_prove_inequalities": True}}):
+        after = Simplify()(IRModule({"main": after}))["main"]
+    assert structural_equal(after, expected), after.script()
+
+
+@pytest.mark.parametrize("value, want", [
+    ("n < 5 and n < 10", "n < 5"), ("n < 10 and n < 5", "n < 5"), ("n < m + 5 or n < m + 10",
+                                                                  "n < m + 10")])
+def test_each_side_of_and_is_simplified_under_the_other_when_asked(value, want):
+    text = """
+    @T.prim_func
+    def main(A: T.Buffer((1,), "bool"), n: T.int32, m: T.int32):
+        A[0] = {}
+    """
+    before, expected = (from_source(text.format(v)) for v in (value, want))
+    with PassContext(config={"tir.Simplify": {"apply_constraints_to_boolean_branches": True,
+                                              "transitively_prove_inequalities": True}}):
+        after = Simplify()(IRModule({"main": before}))["main"]
+    assert structural_equal(after, expected), after.script()
+
+
+def test_truth_values_of_data_that_wraps_around_stay():
+    @T.prim_func
+    def func(A: T.Buffer((1,), "int32"), B: T.Buffer((1,), "bool")):
+        B[0] = A[0] + 1 > A[0]
+
+    import numpy as np
+
+    from mlc_lab.backend.interp import interpret
+    after = Simplify()(IRModule({"main": func}))
+    out = np.ones(1, "bool")
+    interpret(after, np.array([2**31 - 1], "int32"), out)
+    assert not out[0]
+
+
+def test_a_store_of_what_is_there_is_removed():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            A[i] = A[i // 4 * 4 + i % 4]
+        for i in range(16):
+            B[i] = A[i]
+            B[i] = B[i]
+
+    for step in (RemoveNoOp(), Simplify()):
+        after = apply(step, func)
+        assert isinstance(after.body, S.For) and isinstance(after.body.body, S.BufferStore)
+
+
+def test_a_let_that_nobody_reads_leaves_the_effect_of_its_value():
+    @T.prim_func
+    def func():
+        v = T.call_extern("int32", "f")
+        T.evaluate(0)
+
+    after = RemoveNoOp()(IRModule({"main": func}))["main"]
+    assert isinstance(after.body, S.Evaluate) and after.body.value.op.name == "tir.call_extern"

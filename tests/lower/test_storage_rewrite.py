@@ -99,3 +99,20 @@ def types(A: T.Buffer((2048,), "float32"), D: T.Buffer((2048,), "float32")):
 
 def test_types_do_not_share():
     assert sizes(types) == [2048, 2048]
+
+
+@T.prim_func
+def declared_first(A: T.Buffer((2048,), "float32"), D: T.Buffer((2048,), "float32")):
+    T.func_attr({"global_symbol": "main"})
+    C = T.alloc_buffer((2048,))
+    B = T.alloc_buffer((2048,))
+    for i in range(2048):
+        B[i] = A[i] * 2.0
+    for i in range(2048):
+        C[i] = B[i] + 1.0
+    for i in T.thread_binding(2048, "blockIdx.x"):
+        D[i] = C[i]
+
+
+def test_memory_is_there_before_what_lives_in_it_is_declared():
+    assert sizes(declared_first) == [2048]

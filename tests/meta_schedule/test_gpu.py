@@ -9,6 +9,7 @@ from backend.gpu_programs import missing, product
 from mlc_lab import build, count_gpu, meta_schedule as ms, runtime
 from mlc_lab.backend.device.real import RealDriver
 from mlc_lab.meta_schedule.context import TuneContext
+from mlc_lab.meta_schedule.gpu_estimate import UNKNOWN, estimated_seconds
 from mlc_lab.meta_schedule.gpu_features import WIDTH, gpu_features_of
 from mlc_lab.meta_schedule.space_generator.post_order_apply import default_schedule
 from mlc_lab.meta_schedule.trace_extents import bound_extents, drawn_tiles
@@ -16,6 +17,7 @@ from mlc_lab.meta_schedule.workload import as_workload
 from mlc_lab.runtime.driver import driver_of
 from mlc_lab.schedule import Trace
 from mlc_lab.script import from_source
+from mlc_lab.target import Target
 
 TAG = "nvidia/geforce-rtx-2080-ti"
 SUMS = """
@@ -175,3 +177,31 @@ def test_where_there_is_a_device_candidates_run_on_it(kind):
 def test_targets_that_cannot_be_searched_for_are_refused():
     with pytest.raises(ValueError, match="or for a GPU; they cannot be run for 'hexagon'"):
         context(product(8, 8, 8), "hexagon").must_run_here()
+
+
+def test_the_estimate_orders_tiles_as_the_model_does():
+    made = context(product(256, 256, 256))
+    tiled = made.generate_design_space()[0]
+    pairs = []
+    for sch in some(made, tiled, 24, 4000):
+        counted = count_gpu(sch, TAG, quick=True).seconds
+        pairs.append((estimated_seconds(sch.trace, made.product), counted))
+    guess, right = np.argsort(np.argsort(np.array(pairs), axis=0), axis=0).T
+    assert np.corrcoef(guess, right)[0, 1] > 0.75
+
+
+def test_of_other_programs_there_is_no_estimate():
+    assert context(from_source(SUMS)).product is None
+    made = context(product(64, 64, 64))
+    tiled, default = made.generate_design_space()
+    assert estimated_seconds(default.trace, made.product) == UNKNOWN
+    assert estimated_seconds(tiled.trace, made.product) != UNKNOWN
+
+
+def test_a_search_by_the_model_beats_the_default_schedule(tmp_path):
+    program = product(512, 512, 512)
+    (default,) = count_gpu(default_schedule(as_workload(program), Target(TAG)), TAG)
+    database = ms.tune_tir(program, target=TAG, work_dir=str(tmp_path), max_trials_global=16,
+                           seed=0)
+    times = [r.time for r in database.get_all_tuning_records()]
+    assert min(times) * 1.5 < default.modelled.seconds

@@ -36,7 +36,8 @@ def test_every_step_gets_its_time_and_equals_the_original():
         assert cost["time"] > 0 and cost["runs"] >= 3 and cost["spread"] >= 0
         assert cost["equal"] is True and cost["max_error"] < 1e-4
         assert math.isclose(cost["gflops"], recording.flops / cost["time"] / 1e9)
-        assert math.isclose(cost["peak_fraction"], cost["gflops"] / 100.0)
+        top = recording.machine["peak_gflops"]  # measured again where a program is above it
+        assert top >= 100.0 and math.isclose(cost["peak_fraction"], cost["gflops"] / top)
     assert recording.machine["cores"] == 1 and recording.machine["cpu"]
 
 

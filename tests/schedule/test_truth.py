@@ -4,6 +4,7 @@ import pytest
 
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule
+from mlc_lab.schedule.truth import undeclared
 from mlc_lab.script import from_source, tir as T
 
 from .common import chain, kept, matmul, refused
@@ -117,3 +118,21 @@ def main(A: T.Buffer((4,), "float32"), B: T.Buffer((2, 4), "float32")):
     text = sch.mod.script()
     assert text.count("T.writes(B[0:2, 0:4])") == 2 and text.count("D = ") == 1
     assert_structural_equal(from_source(text), sch.mod)
+
+
+@T.prim_func
+def reads_its_own_result(C: T.Buffer((4, 4), "float32")):
+    for i, j, k in T.grid(4, 4, 4):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + C[vi, vi % 3]
+
+
+def test_what_is_found_again_holds_what_a_reduction_reads_of_its_own_result():
+    sch = Schedule(reads_its_own_result)
+    sch.compute_inline(sch.cache_index("C", "global", 0)[0])
+    block = sch.get(sch.get_block("C"))
+    assert block.reads[0].buffer is block.writes[0].buffer
+    assert not undeclared(block)

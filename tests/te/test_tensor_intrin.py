@@ -5,6 +5,7 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import te
+from mlc_lab.backend.interp import interpret
 
 
 def gemv(m, n, whole):
@@ -104,3 +105,87 @@ def test_what_is_no_intrinsic_is_refused():
         te.decl_tensor_intrin(te.placeholder((8,)).op, lambda ins, outs: None)
     with pytest.raises(ValueError, match="scalar_params"):
         te.decl_tensor_intrin(C.op, lambda ins, outs: None, scalar_params=["n"])
+
+
+def _vadd(n, scope=""):
+    x, y = te.placeholder((n,), name="x"), te.placeholder((n,), name="y")
+    z = te.compute((n,), lambda i: x[i] + y[i], name="z")
+
+    def body(ins, outs):
+        ib = tvm.tir.ir_builder.create()
+        a, b, c = map(ib.buffer_ptr, (*ins, *outs))
+        with ib.for_range(0, n) as i:
+            c[i] = a[i] + b[i]
+        return ib.get()
+
+    binds = {t: tvm.tir.decl_buffer((n,), name=f"{t.op.name}_there", scope=scope, offset_factor=1)
+             for t in (x, y, z)} if scope else None
+    return te.decl_tensor_intrin(z.op, body, binds=binds,
+                                 default_buffer_params={"offset_factor": 1})
+
+
+def test_an_intrinsic_of_another_memory():
+    A, B = te.placeholder((6, 16), name="A"), te.placeholder((6, 16), name="B")
+    vadd = _vadd(16, "local")
+    C = te.compute((6, 16), lambda i: vadd(A[i, 0:16], B[i, 0:16]), name="C")
+    s = te.create_schedule(C.op)
+    for tensor in (A, B):
+        s.cache_read(tensor, "local", C)
+    s.cache_write(C, "local")
+    a, b = (np.random.default_rng(k).standard_normal((6, 16)).astype("float32") for k in (0, 1))
+    out = np.zeros_like(a)
+    interpret(s.to_module([A, B, C]), a, b, out)
+    np.testing.assert_allclose(out, a + b, rtol=1e-6)
+
+
+def test_a_computation_is_written_with_an_intrinsic():
+    A, B = te.placeholder((6, 16), name="A"), te.placeholder((6, 16), name="B")
+    B2 = te.compute((6, 16), lambda i, j: B[i, j] * 2, name="B2")
+    vadd = _vadd(16)
+    C = te.compute((6, 16), lambda i: vadd(A[i, 0:16], B2[i, 0:16]), name="C")
+    assert isinstance(C.op, te.TensorComputeOp) and C.op.schedulable_ndim == 1
+    s = te.create_schedule(C.op)
+    s[B2].compute_at(s[C], C.op.axis[0])
+    s[C].split(C.op.axis[0], factor=2)
+    a, b = (np.random.default_rng(k).standard_normal((6, 16)).astype("float32") for k in (0, 1))
+    out = np.zeros_like(a)
+    interpret(s.to_module([A, B, C]), a, b, out)
+    np.testing.assert_allclose(out, a + b * 2, rtol=1e-6)
+    with pytest.raises(tvm.TVMError, match="is not a loop of C"):
+        s[C].split(C.op.axis[1], factor=4)  # it is the intrinsic's
+    s = te.create_schedule(C.op)  # and in memory of its own
+    s.cache_write(C, "global")
+    interpret(s.to_module([A, B, C]), a, b, out)
+    np.testing.assert_allclose(out, a + b * 2, rtol=1e-6)
+
+
+def test_a_sum_of_calls_of_an_intrinsic():
+    w, x = te.placeholder((4, 8), name="w"), te.placeholder((8,), name="x")
+    k = te.reduce_axis((0, 8), name="k")
+    z = te.compute((4,), lambda i: te.sum(w[i, k] * x[k], axis=k), name="z")
+
+    def body(ins, outs):
+        ib = tvm.tir.ir_builder.create()
+        a, b, c = map(ib.buffer_ptr, (*ins, *outs))
+        with ib.for_range(0, 4) as i:
+            with ib.for_range(0, 8) as j:
+                c[i] = c[i] + a[i, j] * b[j]
+        update = ib.get()
+        return update, update, update
+
+    gemv = te.decl_tensor_intrin(z.op, body, default_buffer_params={"offset_factor": 1})
+    A, B = te.placeholder((3, 5, 4, 8), name="A"), te.placeholder((2, 5, 8), name="B")
+    ko = te.reduce_axis((0, 5), name="ko")
+    C = te.compute((3, 2, 4), lambda i, j: gemv(A[i, ko, 0:4, 0:8], B[j, ko, 0:8],
+                                                reduce_axis=ko), name="C")
+    a, b = (np.random.default_rng(0).standard_normal(s).astype("float32")
+            for s in ((3, 5, 4, 8), (2, 5, 8)))
+    want = np.einsum("ikmn,jkn->ijm", a, b)
+    for mod in (te.create_schedule(C.op).to_module([A, B, C]),
+                tvm.IRModule({"main": te.create_prim_func([A, B, C])})):
+        out = np.zeros((3, 2, 4), "float32")
+        interpret(mod, a, b, out)
+        np.testing.assert_allclose(out, want, rtol=1e-4, atol=1e-5)
+    with pytest.raises(tvm.TVMError, match="has 8 elements in a dimension"):
+        te.compute((3, 2, 4), lambda i, j: gemv(A[i, ko, 0:4, 0:7], B[j, ko, 0:8],
+                                                reduce_axis=ko))

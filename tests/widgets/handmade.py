@@ -176,7 +176,7 @@ def parts_of(code):
 
 
 def keyed(recorder, text):
-    """(line, keys, parts) of a program, read off the text as the printer would give them."""
+    """((line, keys), parts) of a program, read off the text as the printer would give them."""
     block = "root"
     for line in text.splitlines():
         keys = []
@@ -203,7 +203,7 @@ def keyed(recorder, text):
         elif re.match(r"[YC]\[", code):
             init = "T.float32(0.0)" in code and "max" not in code
             keys.append(recorder.key("statement", "", "init" if init else block))
-        yield line, keys, parts_of(code)
+        yield (line, tuple(keys)), parts_of(code)
 
 
 #: what comes from what: step -> {new: [old, ...]}, as (kind, name, identity)
@@ -224,7 +224,7 @@ def recording(measured=True):
     for op, python, lead, text, cost in STEPS:
         before = now
         if text is not None:
-            now = recorder.program(keyed(recorder, text))
+            now = recorder.program(*zip(*keyed(recorder, text)))
             before = now if before is None else before
             origins = [
                 [recorder.key(*new), [recorder.key(*old) for old in olds]]

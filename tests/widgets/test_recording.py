@@ -101,7 +101,7 @@ def big(steps=50, length=200):
         for n in range(5):
             at = (17 * step + n) % length
             lines[at] = f"        for i_{at}_{step} in T.vectorized({n + 8}):  # changed here"
-        keyed = [(t, [recorder.key("loop", "i", o)]) for t, o in zip(lines, owners)]
+        keyed = [(t, (recorder.key("loop", "i", o),)) for t, o in zip(lines, owners)]
         now = recorder.program(keyed)
         recorder.step("split", f"sch.split({step})", now if kept is None else kept, now)
         kept = now

@@ -11,8 +11,12 @@ import { followTheme } from "./theme.js";
 /** Milliseconds after the last key until the answer is sent, to be kept in the notebook. */
 const SEND = 400;
 const LEVELS = ["", "one step", "a few steps", "needs thought", "a project"];
-/** Rows whose reason is seen in what the program reads and writes. */
-const SEEN = new Set(["equivalent", "counts"]);
+/**
+ * Whether the reason of a row is seen in what the program reads and writes: it names an element of a
+ * buffer, or a buffer whose accesses miss.
+ * @param {Data.MarksRow} row
+ */
+const isSeen = (row) => /^\w+\[/.test(row.place?.element ?? "") || row.place?.buffer !== undefined;
 const NAMES = ["A nudge", "A second hint", "Nearly all", "A solution"];
 
 /**
@@ -408,7 +412,7 @@ export class Card {
                 row.title,
                 row.says ? h("small", {}, row.says) : null,
                 row.place?.text ? code(row.place.text) : null,
-                this.live && !stale && !row.passed && SEEN.has(row.kind) ? this.looker(at) : null,
+                this.live && !stale && !row.passed && isSeen(row) ? this.looker(at) : null,
               ),
               pointsOf(row.points, row.of),
             ),

@@ -3,7 +3,7 @@
 // Roofs are the measured peak and the measured bandwidth of each level; a point stands at the exact
 // counts of its step. Points are buttons: a click, or Enter on the focused one, goes to the step.
 
-import { digits, escapeHTML } from "./dom.js";
+import { MARGIN, digits, escapeHTML } from "./dom.js";
 import { logarithmic, powersOfTen } from "./scale.js";
 
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
@@ -58,7 +58,21 @@ export function rooflinePoints(recording, level) {
 }
 
 /**
- * Draw the roofline at a level as SVG text; "" where there is nothing to draw.
+ * Why a point lies above its roof, which was measured again for it (mlc_lab/observe/roofs.py); ""
+ * where none does.
+ * @param {{ gflops: number, intensity: number }[]} points
+ * @param {number} peak
+ * @param {number} speed the bandwidth of the level
+ */
+export function saidOfAbove(points, peak, speed) {
+  const above = (/** @type {number} */ bytes) =>
+    points.some((p) => p.gflops > MARGIN * Math.min(peak, p.intensity * bytes));
+  if (above(Infinity)) return "Above the peak: it was measured while the machine was busy.";
+  return above(speed) ? "Above its roof: bytes are counted from empty caches." : "";
+}
+
+/**
+ * Draw the roofline at a level as HTML text; "" where there is nothing to draw.
  * @param {Data.Recording} recording
  * @param {string} level
  * @param {number} current
@@ -153,8 +167,10 @@ export function drawRoofline(recording, level, current, width, word = "step") {
         : "") +
       `<title>${escapeHTML(said)}</title></g>`;
   }
+  const said = saidOfAbove(points, peak, bandwidth[level]);
   return (
     `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
-    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>`
+    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>` +
+    (said && `<p class="note">${said}</p>`)
   );
 }

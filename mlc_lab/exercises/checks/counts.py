@@ -58,12 +58,12 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
         if most is not None and have > most:
             why, place = worst_access(mod, found, number) if what != "operations" else ("", {})
             return Found(False, f"{have:,} {what}; {most:,} are asked for at most"
-                         + (f". {why}" if why else ""), place)
+                         + (f". {why}" if why else ""), {**place, "caches": caches})
     reached = found.intensity(number) or 0.0
     if intensity is not None and reached < intensity:
         why, place = worst_access(mod, found, number)
         return Found(False, f"{reached:.2f} operations for each byte below {level}; "
-                     f"{intensity:.2f} are asked for. {why}", place)
+                     f"{intensity:.2f} are asked for. {why}", {**place, "caches": caches})
     return Found(True, f"{at.misses:,} {level} misses of {found.accesses:,} loads and stores")
 
 
@@ -80,7 +80,8 @@ def _counted(mod: IRModule, caches: str) -> AccessCounts:
 
 
 def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[str, dict[str, Any]]:
-    """The access that misses most: how often, and the stride in which it goes through memory."""
+    """The access that misses most: how often, and the stride in which it goes through memory; and
+    of which buffer it is, at which level."""
     misses: dict[tuple[str, bool], list[int]] = {}
     for one in found.sites:
         entry = misses.setdefault((one.site.buffer.name, one.site.write), [0, 0])
@@ -90,13 +91,14 @@ def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[st
         return "", {}
     (name, write), (missed, times) = max(misses.items(), key=lambda item: item[1][0])
     says = f"{'Writing' if write else 'Reading'} {name} misses most: {missed:,} of {times:,} times"
+    place: dict[str, Any] = {"buffer": name, "write": write, "level": level}
     for node, stride, loop in strides(mod):
         if node.buffer.name == name and isinstance(node, BufferStore) == write:
             line = found.hierarchy.levels[level].line
             if stride:
                 says += _walk(node, abs(stride), loop, line, missed / max(times, 1))
-            return says + ".", {"text": script_with_marks(mod, [node], {}, 1)}
-    return says + ".", {}
+            return says + ".", {**place, "text": script_with_marks(mod, [node], {}, 1)}
+    return says + ".", place
 
 
 def _walk(node: Any, stride: int, loop: Var, line: int, missed: float) -> str:

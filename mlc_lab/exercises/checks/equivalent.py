@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...backend.device import simulated
-from ...backend.interp import AccessLog, InterpError, interpret
+from ...backend.interp import AccessLog, InterpError, OutOfBounds, interpret
 from ...build import build
 from ...ir import dtype as dt
 from ...ir.module import IRModule
@@ -69,10 +69,11 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
         try:
             found = run(_mod(answer), arrays)
         except InterpError as error:
-            return Found(False, f"the program stops{_given(sizes)}: {error}")
+            return Found(False, f"the program stops{_given(sizes)}: {error}",
+                         _where(_mod(answer), error, ours))
         wrong = first_difference(found, expected)
         if wrong is not None:
-            return _told(answer, arrays, found, expected, wrong, small,
+            return _told(answer, arrays, found, expected, wrong, small, ours,
                          _given(sizes) + ("" if seed < cases else _what(arrays)))
     return Found(True, f"the same results on {cases} random inputs"
                  + (", and on NaN, infinities and extremes" if nasty else ""))
@@ -257,14 +258,15 @@ def _first(bad: np.ndarray) -> tuple[int, ...]:
 
 def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarray],
           expected: Sequence[np.ndarray], wrong: tuple[int, tuple[int, ...]], small: bool,
-          inputs: str) -> Found:
+          sizes: dict[str, int], inputs: str) -> Found:
     """What is wrong, where, and who wrote it."""
     name, func = only_function(_mod(answer))
     number, at = wrong
     buffer = func.buffer_map[func.params[number]]
     element = f"{buffer.name}[{', '.join(map(str, at))}]"
     have, want = (_number(a[number][at]) for a in (found, expected))
-    place: dict[str, Any] = {"element": element, "expected": want, "found": have}
+    place: dict[str, Any] = {"element": element, "expected": want, "found": have,
+                             **({"sizes": sizes} if sizes else {})}
     says = f"{element} is {have}, and should be {want}{inputs}"
     if small:
         writer = _last_writer(_mod(answer), name, arrays, buffer, at, expected[number].shape)
@@ -277,6 +279,15 @@ def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarr
             values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
             says += f"; it was written last at {values or 'once'}"
     return Found(False, says, place)
+
+
+def _where(mod: IRModule, error: InterpError, sizes: dict[str, int]) -> dict[str, Any]:
+    """Where a program stopped that reached outside of a buffer: the element, the statement."""
+    if not isinstance(error, OutOfBounds) or error.node is None:
+        return {}
+    return {"element": error.element, "write": type(error.node) is s.BufferStore,
+            "text": script_with_marks(mod, [error.node], {}, 2),
+            **({"sizes": sizes} if sizes else {})}
 
 
 def _number(value: Any) -> str:

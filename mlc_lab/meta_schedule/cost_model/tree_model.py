@@ -78,7 +78,8 @@ class TreeModel(CostModel):
             if candidate.features is not None:
                 continue
             if hardware is None:
-                candidate.features = gpu_features_of(candidate.decided or candidate.sch.trace)
+                candidate.features = gpu_features_of(
+                    candidate.decided or candidate.sch.trace, context.product)
             else:
                 row, cycles = features_of(candidate.sch.mod, hardware)
                 candidate.features = row, max(cycles, 1.0) / _CLOCK

@@ -42,6 +42,7 @@ from typing import Any
 from ...reading import MISTAKES, DataError, read_json, reason, shown
 from ...schedule import Schedule, Trace
 from ...target import Target
+from ..measure.runner import Seconds
 from ..measure.service import robust
 from ..workload import TensorInfo, Workload
 
@@ -103,9 +104,9 @@ class TuningRecord(TrialFields):
         self.args_info = [] if self.args_info is None else self.args_info
 
     @property
-    def run_secs(self) -> list[float] | None:
+    def run_secs(self) -> list[Seconds] | None:
         """The times; None if it failed."""
-        return list(self.times) if self.times else None
+        return list(map(Seconds, self.times)) if self.times else None
 
     @property
     def time(self) -> float | None:
@@ -149,7 +150,7 @@ class TuningRecord(TrialFields):
 
     def as_json(self) -> list:
         """[trace, times, target, arguments], TVM's form of a record."""
-        return [self.trace.as_json(), self.run_secs, str(self.target),
+        return [self.trace.as_json(), list(self.times) or None, str(self.target),
                 [a.as_json() for a in self.args_info]]
 
 

@@ -100,6 +100,15 @@ STATUSES = ("ok", "wrong", "build_error", "run_error", "crash", "timeout", "memo
             "schedule_error")
 
 
+class Seconds(float):
+    """A time, which has its number as `value` too, as a constant of TVM does."""
+
+    @property
+    def value(self) -> float:
+        """The number."""
+        return float(self)
+
+
 @dataclass(init=False)
 class RunnerResult:
     """Times of a candidate in seconds (each the mean of several calls), or why there are none.
@@ -140,9 +149,9 @@ class RunnerResult:
         self.error, self.seconds, self.calls = error, seconds, calls
 
     @property
-    def run_secs(self) -> list[float] | None:
+    def run_secs(self) -> list[Seconds] | None:
         """The times; None if it failed."""
-        return list(self.times) if self.status == "ok" else None
+        return list(map(Seconds, self.times)) if self.status == "ok" else None
 
     @property
     def error_msg(self) -> str | None:

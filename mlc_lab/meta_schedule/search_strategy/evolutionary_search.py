@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from ..database.database import Database
 
 
+#: candidates that are judged by their decisions alone cost nothing to make: so many times as many
+_CHEAP = 8
 #: sizes that were refused so often, and never accepted, are not tried again
 _REFUSALS = 3
 
@@ -69,6 +71,8 @@ class EvolutionarySearch(SearchStrategy):
         #: what can tell of a candidate that it is dropped before it is replayed
         self._early = [step for step in self.context.space_generator.postprocs
                        if type(step).admits is not Postproc.admits]
+        cheap = bool(self._early) and isinstance(cost_model, TreeModel)
+        self._times = _CHEAP if cheap else 1
         self.seen: set[tuple] = set()
         self.measured: list[tuple[float, MeasureCandidate]] = []
         self.fixed = [i for i, t in enumerate(self.spaces) if not _samples(t)]
@@ -144,7 +148,7 @@ class EvolutionarySearch(SearchStrategy):
 
     def _begin(self, room: int) -> list[MeasureCandidate]:
         """The first batch: of many fresh ones, most by the model's prior, the others spread."""
-        ranked = self._add(self._fresh(max(self.first, room)))
+        ranked = self._add(self._fresh(max(self.first * self._times, room)))
         best = math.ceil(room * 0.7)
         rest = ranked[best:]
         step = max(1, len(rest) // max(1, room - best))
@@ -158,7 +162,8 @@ class EvolutionarySearch(SearchStrategy):
         ahead = self._made + list(self._coming)  # what there was no time for is made now
         ranked = self._add(ahead or self._fresh(self.first))
         for _ in range(1 if ahead else 0, self.generations):
-            ranked = self._add(self._mutants(self._parents(ranked), self.population_size))
+            ranked = self._add(self._mutants(
+                self._parents(ranked), self.population_size * self._times))
         explore = sum(self.context.rng.random() < self.eps_greedy for _ in range(room))
         out = self._take(ranked, room - explore)
         if explore:
@@ -289,7 +294,7 @@ class EvolutionarySearch(SearchStrategy):
         return self._refused.get(self._size_key(space, trace), 0) >= _REFUSALS
 
     def _make(self, space: int, trace: Trace) -> MeasureCandidate | None:
-        if self._early and isinstance(self.cost_model, TreeModel):
+        if self._times > 1:
             return self._undrafted(space, trace)
         drafted = self.context.draft(trace)
         if self._sizes[space]:

@@ -36,7 +36,8 @@ from .launching import Launch, Program
 from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
 from .model import ModelledTime, modelled_time
-from .requests import NONE, SECTOR, passes, sectors
+from .sampled import MIXED, blocks_of_one, traffic_of_one
+from .requests import NONE, SECTOR, WORD, passes, sectors
 
 if TYPE_CHECKING:
     from ...target.target import TargetLike
@@ -265,6 +266,8 @@ class GPUCounts:
 class _Counter(Watcher):
     """Counts requests; `stream` has those of global memory in time order."""
 
+    multiplies = True
+
     def __init__(self) -> None:
         self.by_site: dict[int, list[int]] = {}  # requests, sectors, passes, least
         self.branches = self.divergent = 0
@@ -272,7 +275,29 @@ class _Counter(Watcher):
         self.stretch: dict[str, int] = {}
         self.missed: str | None = None
         self.memo: dict[Any, Any] = {}
-        self.stream: list[tuple[np.ndarray, np.ndarray, bool]] = []
+        self.stream: list[tuple[np.ndarray, np.ndarray, Site]] = []
+
+    def mark(self) -> Any:
+        """The counts as they are."""
+        return ({n: list(row) for n, row in self.by_site.items()}, self.branches, self.divergent,
+                self.waits.copy(), len(self.stream))
+
+    def repeat(self, before: Any, times: int, moved: Mapping[int, int]) -> None:
+        """As often as `times` what was counted since."""
+        sites, branches, divergent, waits, start = before
+        for number, row in self.by_site.items():
+            old = sites.get(number, (0, 0, 0, 0))
+            row[:] = [a + times * (b - a) for a, b in zip(old, row)]
+        self.branches = branches + times * (self.branches - branches)
+        self.divergent = divergent + times * (self.divergent - divergent)
+        for scope, n in self.waits.items():
+            self.waits[scope] = waits[scope] + times * (n - waits[scope])
+        once = self.stream[start:]
+        by = [moved[site.number] * dt.bytes_of(site.node.buffer.dtype) // SECTOR
+              for _, _, site in once]
+        for step in range(1, times):
+            self.stream += [(sector + step * far, warp, site)
+                            for (sector, warp, site), far in zip(once, by)]
 
     def begin(self) -> None:
         """Other blocks are run next."""
@@ -281,7 +306,7 @@ class _Counter(Watcher):
 
     def access(self, run: Lockstep, site: Site, own: Any, shift: int, key: Any) -> None:
         """Count one access of all warps."""
-        size = site.nbytes if site.scope == "shared" else SECTOR
+        size = max(site.nbytes, WORD) if site.scope == "shared" else SECTOR
         memory = run.memory[site.node.buffer.data]
         element = dt.bytes_of(memory.dtype)
         start = memory.base + int(shift) * element
@@ -300,7 +325,7 @@ class _Counter(Watcher):
             row[at] += number
         if site.scope == "global":
             warp, sector = found[1]
-            self.stream.append((sector + moved // SECTOR, warp, site.write))
+            self.stream.append((sector + moved // SECTOR, warp, site))
 
     @staticmethod
     def _count(run: Lockstep, site: Site, own: Any, element: int, start: int, first: int) -> Any:
@@ -356,7 +381,7 @@ def _asked(rows: np.ndarray, nbytes: int) -> int:
     return int((-(-different.sum(axis=1) * nbytes // SECTOR)).sum())
 
 
-def _alike(launch: Launch) -> bool:
+def alike(launch: Launch) -> bool:
     """Whether all blocks do the same, but for where."""
     axes, body = axes_of(launch.func)
     blocks = {s.node.var for s in axes if s.node.thread_tag.startswith("blockIdx")}
@@ -377,9 +402,9 @@ def _alike(launch: Launch) -> bool:
     return True
 
 
-def count_launch(launch: Launch, gpu: GPU) -> KernelCounts:
-    """The counts of one launch. Raises Unmeasurable for what cannot be followed, and for a barrier
-    that only some threads of a block reach."""
+def count_launch(launch: Launch, gpu: GPU, quick: bool = False) -> KernelCounts:
+    """The counts of one launch; `quick` as in `count_gpu`. Raises Unmeasurable for what cannot be
+    followed, and for a barrier that only some threads of a block reach."""
     def lockstep(blocks: Sequence[int], watcher: Watcher) -> Lockstep:
         return Lockstep(launch.func, launch.name, launch.extents, launch.given, blocks, watcher,
                         gpu.warp)
@@ -391,15 +416,18 @@ def count_launch(launch: Launch, gpu: GPU) -> KernelCounts:
     wave = max(held.blocks, 1) * gpu.processors
     each = max(empty.lanes_each, 1)
     together = max(1, min(wave, TOGETHER // each))
-    last = launch.blocks
-    if last * each > LANES and _alike(launch):
-        last = min(last, together)
+    last, some = launch.blocks, []
+    if (quick or last * each > LANES) and alike(launch):
+        some = blocks_of_one(launch, gpu, held.blocks) if quick else []
+        last = len(some) or min(last, together) if last * each > LANES or some else last
+    batches = [some] if some else [range(start, min(start + together, last))
+                                   for start in range(0, last, together)]
     counter, run = _Counter(), empty
     warps, threads = np.zeros(len(empty.steps), np.int64), np.zeros(len(empty.steps), np.int64)
     parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for start in range(0, last, together):
+    for blocks in batches:
         counter.begin()
-        run = lockstep(range(start, min(start + together, last)), counter)
+        run = lockstep(blocks, counter)
         run.run()
         if counter.missed:
             raise Unmeasurable(f"{launch.name}: {counter.missed}: on a GPU it would wait for ever")
@@ -411,7 +439,11 @@ def count_launch(launch: Launch, gpu: GPU) -> KernelCounts:
         l1 = max(l1 - held.blocks * shared, SECTOR * 16)
     sector, store, processor = (np.concatenate([p[n] for p in parts]) if parts else np.zeros(0)
                                 for n in range(3))
-    found = traffic(sector, store, processor, l1, gpu.l2_bytes)
+    by = launch.blocks / last if last else 1.0
+    if some:
+        found = traffic_of_one(launch, sector, store, processor < held.blocks, by, l1)
+    else:
+        found = traffic(sector, store, processor, l1, gpu.l2_bytes).scaled(by)
     return _collect(launch, gpu, counter, run, warps, threads, found, held, words, shared, last)
 
 
@@ -424,7 +456,7 @@ def _stream(counter: _Counter, run: Lockstep, gpu: GPU
         return np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0, np.int64)
     block = run.blocks[run.block_of[::run.warp]]
     return (np.concatenate([r[0] for r in rows]),
-            np.repeat([r[2] for r in rows], [len(r[0]) for r in rows]),
+            np.repeat([r[2].write for r in rows], [len(r[0]) for r in rows]),
             block[np.concatenate([r[1] for r in rows])] % gpu.processors)
 
 
@@ -455,13 +487,13 @@ def _collect(launch: Launch, gpu: GPU, counter: _Counter, run: Lockstep, warps: 
         {kind: round(kinds[kind] * by) for kind in order if kinds[kind]}, tuple(sites),
         round(counter.branches * by), round(counter.divergent * by),
         active / (done * gpu.warp) if done else 1.0, barriers, words, shared, held,
-        found.scaled(by), {scope: round(n * by) for scope, n in counter.waits.items()},
+        found, {scope: round(n * by) for scope, n in counter.waits.items()},
         run.own_words, last)
 
 
 def count_gpu(program: object, target: TargetLike = "cuda", *,
-              sizes: Mapping[str, int] | None = None, arrays: Sequence[Any] | None = None
-              ) -> GPUCounts:
+              sizes: Mapping[str, int] | None = None, arrays: Sequence[Any] | None = None,
+              quick: bool = False) -> GPUCounts:
     """Count what a program does on a GPU, on any machine.
 
     Parameters
@@ -475,6 +507,9 @@ def count_gpu(program: object, target: TargetLike = "cuda", *,
         Values of symbolic sizes, by name.
     arrays : list
         The arguments; random ones if not given, which only indices and conditions on data see.
+    quick : bool
+        Run the blocks of one multiprocessor only, where all blocks are alike: the same
+        instructions, sectors and conflicts, and an estimate of the caches (`sampled.py`).
 
     Raises
     ------
@@ -489,7 +524,7 @@ def count_gpu(program: object, target: TargetLike = "cuda", *,
     gpu = gpu_of(where)
     kernels: list[KernelCounts] = []
     Program(program, where, sizes, arrays).run(
-        lambda launch: kernels.append(count_launch(launch, gpu)))
+        lambda launch: kernels.append(count_launch(launch, gpu, quick)))
     notes = () if where.tag == gpu.name else (
         f"The target {where.tag or where.kind.name!r} does not say which GPU, or its figures are "
         f"not known: those of {USUAL} are taken.",)
@@ -504,4 +539,5 @@ def time_of_call(mod: IRModule, target: Target, name: str, args: Sequence[Any]
     return counts.seconds, f"modelled for {gpu.name}, not measured"
 
 
-__all__ = ["GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch", "time_of_call"]
+__all__ = ["MIXED", "GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch",
+           "time_of_call"]

@@ -173,8 +173,7 @@ class LaneExpressions:
     def index(self, e: PrimExpr) -> tuple[Code | None, Code, bool]:
         """An index as (what depends on the thread, the number that is added): the first is None
         where all threads have the same; the last says whether it stays the same array."""
-        terms: list[tuple[PrimExpr, int]] = []
-        _linear(e, 1, terms)
+        terms = linear_terms(e)
         moving: list[tuple[Code, int]] = []
         own: list[tuple[Code, int]] = []
         stays = True
@@ -205,8 +204,14 @@ def _sum(terms: list[tuple[Code, int]]) -> Code:
     return total
 
 
-def _linear(e: PrimExpr, scale: int, out: list[tuple[PrimExpr, int]]) -> None:
+def linear_terms(e: PrimExpr) -> list[tuple[PrimExpr, int]]:
     """An index as a sum of terms with factors."""
+    terms: list[tuple[PrimExpr, int]] = []
+    _linear(e, 1, terms)
+    return terms
+
+
+def _linear(e: PrimExpr, scale: int, out: list[tuple[PrimExpr, int]]) -> None:
     if type(e) is E.Add:
         _linear(e.a, scale, out)
         _linear(e.b, scale, out)
@@ -292,4 +297,4 @@ def _cast(a: Code, source: str, target: str) -> Code:
     return run
 
 
-__all__ = ["Code", "Kind", "LaneExpressions", "joined"]
+__all__ = ["Code", "Kind", "LaneExpressions", "joined", "linear_terms"]

@@ -33,6 +33,7 @@ from ...tir.op import as_int
 from ..measure import Unmeasurable
 from .costs import cost_of
 from .expressions import Code, Kind, LaneExpressions
+from .repeats import Repeats, repeats_of
 
 #: iterations of a loop of constant extent, with the loops inside, up to which it counts as unrolled
 UNROLLED = 64
@@ -85,6 +86,16 @@ class Site:
 
 class Watcher:
     """What is told of a run. Each does what it is made for."""
+
+    #: whether it can be told once of loops whose iterations do alike (`repeats.py`)
+    multiplies = False
+
+    def mark(self) -> Any:
+        """What `repeat` needs to know of now."""
+
+    def repeat(self, before: Any, times: int, moved: Mapping[int, int]) -> None:
+        """All that was told since `mark` is done `times` times in all. `moved` has by how many
+        elements each site is moved from one time to the next, by its number."""
 
     def access(self, run: Lockstep, site: Site, own: Any, shift: int, key: Any) -> None:
         """Threads of `run.mask` access elements `own + shift`; `key` is the same where `own` is."""
@@ -139,6 +150,9 @@ class Lockstep(LaneExpressions):
         self._masks: dict[tuple[int, int, bool], tuple[Any, Mask, Mask]] = {}
         self._fixed: dict[Any, Code] = {}
         self._held: dict[E.Var, set] = {}
+        #: the loops around whose iterations do alike; how many iterations of each are not run
+        self._alike: list[tuple[E.Var, Mapping[int, int]]] = []
+        self._left: dict[E.Var, int] = {}
         #: counts the stretches of statements within which loads are kept, and need not wait
         self.region = 0
         self.statement: Any = None
@@ -242,12 +256,40 @@ class Lockstep(LaneExpressions):
         env, var = self.env, s.loop_var
         self.kinds[var] = Kind.UNIFORM if kind_low <= Kind.UNIFORM else Kind.VARYING
         unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= UNROLLED
+        first_step, first_site = len(self.steps), len(self.sites)
         count = self._step(s, {} if unrolled else {"branch": 1, "integer": 2})
+        repeats = None if unrolled or self.values or not self.watcher.multiplies else repeats_of(
+            s, self.needed)
+        if repeats is not None:
+            self._alike.append((var, repeats.moved))
         body = self._compile(s.body)
+        if repeats is not None:
+            self._alike.pop()
+        steps = slice(first_step, len(self.steps))
+        sites = self.sites[first_site:]
+
+        def run_alike(start: Any, many: int, same: Repeats) -> None:
+            times, before = many // same.period, self.watcher.mark()
+            counted = self.warps_run[steps], self.threads_run[steps]
+            for step in range(same.period):
+                self._forget()
+                env[var], self._left[var] = start + step, many - 1 - step
+                count()
+                body()
+            self._left[var] = 0
+            self.watcher.repeat(before, times, {
+                site.number: same.moved[id(site.node)] * same.period for site in sites})
+            for row, old in zip((self.warps_run, self.threads_run), counted):
+                row[steps] = [a + times * (b - a) for a, b in zip(old, row[steps])]
+            self._forget()
 
         def run() -> None:
             start, many = low(), extent()
             uniform = not (isinstance(many, np.ndarray) and many.ndim)
+            if (repeats is not None and uniform and many > repeats.period
+                    and many % repeats.period == 0):
+                run_alike(start, int(many), repeats)
+                return
             outer, most = self.mask, int(many) if uniform else self._most(many)
             for step in range(most):
                 if not unrolled:
@@ -439,6 +481,7 @@ class Lockstep(LaneExpressions):
         if key is not None and own is not None:
             own = self._fixed.setdefault(key, own)
         bounds: dict[int, tuple[int, int]] = {}
+        moves = [(var, moved[id(node)]) for var, moved in self._alike if moved.get(id(node))]
 
         def tell() -> tuple[Any, int, Site | None]:
             array = 0 if own is None else own()
@@ -451,8 +494,10 @@ class Lockstep(LaneExpressions):
                 low_high = _reach(array, mask)
                 if stays:
                     bounds[mask.number] = low_high
-            if low_high[0] + shift < 0 or low_high[1] + shift + lanes > memory.size:
-                self._outside(node, memory, array, shift, lanes)
+            far = [by * self._left.get(var, 0) for var, by in moves]
+            for end in (shift + sum(n for n in far if n < 0), shift + sum(n for n in far if n > 0)):
+                if low_high[0] + end < 0 or low_high[1] + end + lanes > memory.size:
+                    self._outside(node, memory, array, end, lanes)
             if site is None:
                 return array, shift, site
             if write:

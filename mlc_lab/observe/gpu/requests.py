@@ -68,4 +68,4 @@ def passes(addresses: np.ndarray, nbytes: int) -> tuple[int, int]:
     return int(most.sum()), int(np.count_nonzero(most))
 
 
-__all__ = ["BANKS", "NONE", "SECTOR", "passes", "sectors"]
+__all__ = ["BANKS", "NONE", "SECTOR", "WORD", "passes", "sectors"]

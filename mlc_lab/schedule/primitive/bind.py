@@ -11,7 +11,7 @@ from ..loop_kind import set_kind
 from ..state import ScheduleState, StmtSRef
 
 
-@primitive("Bind")
+@primitive("Bind", binds=True)
 def bind(state: ScheduleState, loop: StmtSRef, thread_axis: str) -> None:
     """Bind a loop to a GPU thread axis: blockIdx.x/y/z, threadIdx.x/y/z or vthread.x/y/z.
 

@@ -8,12 +8,15 @@ some x. `PassContext(config={"tir.fast_math": True})` takes them for x and 0.
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Callable
 
 from ...above import above
 from ...ir import dtype as dt
 from ...ir.transform import PassContext
+from ...reading import MLCError
 from ..expr import (
     Add, Div, FloatImm, FloorDiv, FloorMod, IntImm, IterVar, Max, Min, Mod, Mul, PrimExpr, Sub,
 )
@@ -21,12 +24,36 @@ from ..numbers import DIVISIONS, FLOAT_OPS, INT_OPS, fit
 from .conversion import const, convert, match_types
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from ..expr import ExprLike
 
 _CONSTANTS = (IntImm, FloatImm)
 
+
+class DivisionByZero(MLCError, ZeroDivisionError):
+    """An expression that divides by the constant zero."""
+
+
 # ------------------------------------------------------------------------------- folding
+
+
+class _Sizes(threading.local):
+    """Whether constants of int64 are sizes, which do not wrap around, in this thread."""
+
+    exact = False
+
+
+_SIZES = _Sizes()
+
+
+@contextmanager
+def exact_sizes() -> Iterator[None]:
+    """What is folded inside computes shapes: a constant past int64 is an OverflowError."""
+    before, _SIZES.exact = _SIZES.exact, True
+    try:
+        yield
+    finally:
+        _SIZES.exact = before
 
 
 def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
@@ -36,8 +63,12 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """
     if type(a) is IntImm and type(b) is IntImm:
         if cls in DIVISIONS and b.value == 0:
-            raise ZeroDivisionError(f"division of {a.value} by zero")
-        return const(INT_OPS[cls](a.value, b.value), a.dtype)
+            raise DivisionByZero(f"division of {a.value} by zero")
+        value = INT_OPS[cls](a.value, b.value)
+        if a.dtype == "int64" and _SIZES.exact and not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError(f"{a.value} and {b.value} make a size of {value}, which is past "
+                                "the largest int64")
+        return const(value, a.dtype)
     if type(a) is FloatImm:
         return _fold_floats(cls, a, b) if type(b) is FloatImm else _fold_float(cls, a, b, True)
     if type(b) is FloatImm:
@@ -65,7 +96,7 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
             return b
     elif cls in DIVISIONS:
         if vb == 0:
-            raise ZeroDivisionError(f"division by the constant zero in {cls.__name__}")
+            raise DivisionByZero(f"division by the constant zero in {cls.__name__}")
         if va == 0:
             return a
         if vb == 1:
