@@ -127,9 +127,9 @@ def explore(
     view says why (see `why.py`); `measure=False` shows the steps at once. Cache misses are counted
     where that is quick; `counts=True` counts those of each step, in this machine's caches, or in
     those given: `counts="32K:8, 1M:16"`; `counts=False` counts nothing. `sizes` gives the values of
-    symbolic sizes by name. For a GPU as `target` each step has the counts of `count_gpu` and the time
-    of the model. Programs are timed in a process of their own, so that one that crashes
-    or hangs costs only its own time; `isolate=False` does it in this one. A program that calls C
+    symbolic sizes by name. For a GPU as `target` each step has the counts of `count_gpu` and the
+    time of the model. Programs are timed in a process of their own, so that one that crashes or
+    hangs costs only its own time; `isolate=False` does it in this one. A program that calls C
     functions, registered functions or imported code is not run, unless with `trusted=True`.
     `guess=True` is for a class: before a step is shown the viewer says whether it is legal and
     whether it makes the program faster. `.html(path)` of the result writes the same view as a page.

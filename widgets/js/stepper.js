@@ -348,7 +348,7 @@ export class Stepper {
         ),
       ),
       this.counts.element,
-      gpuTable(this.recording, (at) => this.show(at)),
+      gpuTable(this.recording, (at) => this.show(at)) ?? "",
       h(
         "details",
         { class: "so-far" },
