@@ -216,19 +216,19 @@ class Page:
 
 #: what a page says first: what it shows, what can be moved, and what to look for
 _PRODUCT = (
-    "C = A B, each of 128 x 128 numbers, in tiles of {live:rows} rows and {live:columns} columns of "
-    "C, {live:part of the sum} steps of the sum at a time. The tile of B is packed by cache_read. "
-    "Drag a number, here or below: when does each number that came into L1 serve more often, and "
-    "when are there more sums than vector registers?")
+    "C = A B, each of 128 x 128 numbers, in tiles of {live:rows} rows and {live:columns} columns "
+    "of C, {live:part of the sum} steps of the sum at a time. The tile of B is packed by "
+    "cache_read. Drag a number, here or below: when does each number that came into L1 serve more "
+    "often, and when are there more sums than vector registers?")
 _TRANSPOSE = (
-    "B is A with rows and columns exchanged. Along a row one line of the cache has 16 numbers, down "
-    "a column each number lies in another line. In tiles of {live:rows} rows and {live:columns} "
-    "columns a line is used whole before it leaves. Which tiles are too small for that, and which "
-    "too large?")
+    "B is A with rows and columns exchanged. Along a row one line of the cache has 16 numbers, "
+    "down a column each number lies in another line. In tiles of {live:rows} rows and "
+    "{live:columns} columns a line is used whole before it leaves. Which tiles are too small for "
+    "that, and which too large?")
 _STENCIL = (
-    "Two steps of a stencil of five points, in tiles of {live:rows} rows and {live:columns} columns. "
-    "With compute_at the first step is computed for each tile where it is used: its edges more than "
-    "once, but it is still in the cache. For which tiles is that worth it?")
+    "Two steps of a stencil of five points, in tiles of {live:rows} rows and {live:columns} "
+    "columns. With compute_at the first step is computed for each tile where it is used: its "
+    "edges more than once, but it is still in the cache. For which tiles is that worth it?")
 _SOFTMAX = (
     "Softmax of each row, in vectors of {live:lanes} numbers. With compute_at all passes go over "
     "{live:rows} rows before the next ones begin, and find them in the cache. Switch one off: how "
