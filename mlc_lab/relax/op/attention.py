@@ -122,7 +122,8 @@ def _may_be_blind(call: Call) -> bool:
     """Whether a mask may let a query look at nothing."""
     if len(call.args) > 3 or call.attrs.window_size is not None:
         return True
-    queries, keys = (O.as_int(info_of(t).dims[1]) for t in call.args[:2])
+    queries, keys = (O.as_int(dims[1]) if dims else None for dims in (
+        info_of(t).dims for t in call.args[:2]))
     return call.attrs.causal_mask == "BottomRight" and (
         queries is None or keys is None or queries > keys)
 
