@@ -6,8 +6,8 @@
 A product of float32 matrices, tiled with shared memory (64 x 64 tiles, 16 x 16 threads, 4 x 4
 results each), on OpenCL and on WebGPU, beside the same kernel by hand, called through pyopencl and
 wgpu by hand, in turns; on the simulated device; its counts; how long it takes to its source;
-launches of a kernel that does nothing; and a search of 200 trials by the model. Figures are medians of one run. On a machine without a GPU,
-OpenCL is PoCL and WebGPU is lavapipe, both on the CPU.
+launches of a kernel that does nothing; and a search of 200 trials by the model. Figures are medians
+of one run. On a machine without a GPU, OpenCL is PoCL and WebGPU is lavapipe, both on the CPU.
 """
 
 from __future__ import annotations
@@ -265,12 +265,13 @@ def tune(n):
     """A search by the model for a GPU that is not there, beside the default schedule."""
     from mlc_lab import meta_schedule as ms
     from mlc_lab.meta_schedule.space_generator.post_order_apply import default_schedule
+    from mlc_lab.meta_schedule.workload import as_workload
     from mlc_lab.target import Target
 
     os.environ["MLC_LAB_DEVICE"] = "simulated"
     driver.driver_of.cache_clear()
     tag, mod = "nvidia/geforce-rtx-2080-ti", gpu_programs.product(n, n, n)
-    before = tvm.count_gpu(default_schedule(mod, Target(tag)), tag).seconds
+    before = tvm.count_gpu(default_schedule(as_workload(mod), Target(tag)), tag).seconds
     with tempfile.TemporaryDirectory() as folder:
         start, own = time.perf_counter(), time.process_time()
         database = ms.tune_tir(mod, target=tag, work_dir=folder, max_trials_global=200, seed=0)

@@ -69,6 +69,7 @@ _NAMES: dict[str, str] = {
     "NDArray": "mlc_lab.runtime:NDArray",
     "count_gpu": "mlc_lab.observe.gpu.counts:count_gpu",
     "in_browser": "mlc_lab.observe.gpu.browser:in_browser",
+    "record_threads": "mlc_lab.observe.gpu.threads:record_threads",
     "find_races": "mlc_lab.observe.gpu.races:find_races",
     "workbench": "mlc_lab.observe.workbench:open_workbench",
     "explore_live": "mlc_lab.observe.live:explore_live",

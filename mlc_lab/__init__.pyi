@@ -44,6 +44,7 @@ from mlc_lab.runtime.device import metal as metal
 nd: _Any
 from mlc_lab import observe as observe
 from mlc_lab.runtime.device import opencl as opencl
+from mlc_lab.observe.gpu.threads import record_threads as record_threads
 from mlc_lab.runtime.registry import register_func as register_func
 from mlc_lab.runtime.registry import register_func as _register_global_func
 register_global_func = _register_global_func

@@ -25,6 +25,7 @@ ROWS: dict[str, str] = {
     # views of a notebook, and pages of them
     "view of accesses": "mlc_lab_widgets.access",
     "view of a browser's GPU": "mlc_lab_widgets.webgpu",
+    "view of threads": "mlc_lab_widgets.threads",
     "view of a workbench": "mlc_lab_widgets.workbench",
     "view of choices": "mlc_lab_widgets.live",
     "view of an exercise": "mlc_lab_widgets.card",
@@ -54,6 +55,7 @@ ROWS: dict[str, str] = {
     "names of R": "mlc_lab.compat.relax_names:R_NAMES",
     # files
     "savable parts of TensorIR": "mlc_lab.tir.saving",
+    "savable parts of TE": "mlc_lab.te.saving",
     "nodes of Relax": "mlc_lab.relax",
     "load a virtual machine's file": "mlc_lab.relax.vm.saving:load",
     # what a file of a package asks of those that are built on it
@@ -126,6 +128,13 @@ NAMES: dict[str, dict[str, str]] = {
         **{name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
             "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
         "Any": "mlc_lab.compat.passes:unknown_extent",
+        "BlockDependenceInfo": "mlc_lab.compat.block_dependence_info:BlockDependenceInfo",
+        "block_dependence_info": "mlc_lab.compat.block_dependence_info",
+        "block_scope": "mlc_lab.compat.block_dependence_info",
+        "comm_reducer": "mlc_lab.tir.reduction:comm_reducer",
+        "sum": "mlc_lab.tir.reduction:sum",
+        "subtract": "mlc_lab.tir.op:sub", "multiply": "mlc_lab.tir.op:mul",
+        "stmt_list": "mlc_lab.compat.passes:stmt_list", "stmt_seq": "mlc_lab.tir.stmt:seq",
     },
     "tir.expr": {
         "BinaryOpExpr": "mlc_lab.tir.expr:BinaryOp", "CmpExpr": "mlc_lab.tir.expr:CmpOp",

@@ -12,6 +12,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from parts_needed import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
+
 
 def _widgets_from_checkout():
     """Make widgets/ importable as mlc_lab_widgets where the project is not installed."""

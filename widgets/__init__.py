@@ -14,6 +14,7 @@ It draws a recording (`mlc_lab.observe.recording`) and contains no compiler logi
     MachineView  a run of the virtual machine
     TuningBoard  a search for schedules
     ClassReport  what a class has answered: marks, the commonest mistakes, likenesses
+    ThreadsView  the threads of a block: lanes, sectors, banks, barriers, occupancy
     WebGPUView   kernels that run on the GPU of the reader's browser
     course       the start page of the lessons: what is done, what is installed, the machine
     page         recordings as one HTML page
@@ -37,6 +38,7 @@ _VIEWS = {
     "MachineView": ".machine",
     "PassView": ".passes",
     "Stepper": ".stepper",
+    "ThreadsView": ".threads",
     "TuningBoard": ".board",
     "Typed": ".typed",
     "WebGPUView": ".webgpu",

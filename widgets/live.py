@@ -59,7 +59,7 @@ class Live(View):
              in machine code, time (see `Choices.shown`).
     points   in short what is known of each state (as JSON) that was looked at: misses, moves of
              lines between cores, time.
-    why      what the counts say of the last change.
+    why      what the counts say of the last change, and whether they are "known".
     machine  what the counts are compared with: peak, bandwidths, caches.
     busy     what is being computed, in words; empty if nothing is.
     title    what the page is called.
@@ -194,7 +194,7 @@ class Live(View):
     def _say_why(self) -> None:
         before, at = self._before, self._at
         known = before.counted and before.compiled and at.counted and at.compiled
-        self.why = {"from": before.key, "to": at.key,
+        self.why = {"from": before.key, "to": at.key, "known": known,
                     "said": self.source.why(before, at) if known else []}
 
     def _go_on(self) -> None:

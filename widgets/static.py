@@ -12,6 +12,7 @@ from html import escape
 from typing import Any
 
 from mlc_lab.observe.alignment import keyed, rows
+from mlc_lab.observe.roofs import MARGIN
 
 CONTEXT = 2
 #: characters that a picture has at most
@@ -39,7 +40,9 @@ def cost_text(cost: dict[str, Any] | None) -> str:
         if cost.get("gflops"):
             parts.append(f"{cost['gflops']:.3g} GFLOP/s")
         if cost.get("peak_fraction"):
-            parts.append(f"{100 * cost['peak_fraction']:.3g} % of peak")
+            above = cost["peak_fraction"] > MARGIN
+            parts.append("above the measured peak" if above else
+                         f"{100 * cost['peak_fraction']:.3g} % of peak")
     elif cost.get("message"):
         parts.append(cost["message"])
     if cost.get("equal") is not None:

@@ -76,7 +76,7 @@ def _name(variant: Any) -> str:
 
 def page(kernels: Any) -> str:
     """The view as one HTML page that needs no kernel and no network."""
-    view = {**_values(kernels), "wrap": False}, static(kernels)
+    view = {**_values(kernels), "wrap": False, "titled": True}, static(kernels)
     return export.write([view], kernels.data["title"], ENTRY, STYLES)
 
 

@@ -66,9 +66,13 @@ def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | 
 
 def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | None = None
               ) -> list[PrimExpr]:
-    """The shape of a buffer of `shape` after the map: one extent a final index."""
+    """The shape of a buffer of `shape` after the map: one extent a final index, of int64 where an
+    extent of `shape` is."""
     analyzer = new_analyzer(analyzer)
-    return shape_of(map_ranges(index_map, shape, analyzer), analyzer)
+    out = shape_of(map_ranges(index_map, shape, analyzer), analyzer)
+    if all(getattr(extent, "dtype", "int32") != "int64" for extent in shape):
+        return out
+    return [imm(e.value, "int64") if type(e) is IntImm else e for e in out]
 
 
 def shape_of(ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[PrimExpr]:

@@ -185,6 +185,14 @@ class _Divider:
                     else _Division(unit, split.extent, empty, 1, "outer")
             return
         whole = self.divide_sum(source, mark.extent)
+        if not (type(source.base) is int and source.base == 0):
+            # conditions hold it back to values from 0 on: the base is no first value of its own
+            if whole.side == "outer":
+                whole = whole._replace(outer=self._split(whole.outer, whole.outer_extent,
+                                                         source.dtype))
+            else:
+                whole = whole._replace(inner=self._split(whole.inner, whole.inner_extent,
+                                                         source.dtype))
         if len(splits) == 1:
             split = splits[0]
             if n.equal(split.lower_factor, 1) and n.equal(split.extent, mark.extent):

@@ -19,7 +19,7 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "auto_scheduler": "meta_schedule.legacy.auto_scheduler",
            "_ffi.base": "error",
            "relax.transform.transform": "relax.transform",
-           "topi.testing": "testing.topi",
+           "topi.testing": "testing.topi", "topi.nn.pooling": "topi.nn.pool",
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            **{f"contrib.{name}": f"compat.contrib.{name}"
               for name in ("cblas", "cc", "clang", "tedd")},

@@ -14,6 +14,7 @@ from ..tir.expr import SizeVar
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars
 from ..tir.renew import renew_defs
+from ..tir.stmt import SeqStmt, Stmt
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -126,6 +127,13 @@ def undefined_vars(node: Node, defs: Sequence[Any] = ()) -> list[Any]:
     return [v for v in free_vars(node) if v not in known]
 
 
+def stmt_list(stmt: Stmt) -> list[Stmt]:
+    """The statements of a sequence, those of sequences in it too; a statement by itself."""
+    if isinstance(stmt, SeqStmt):
+        return [s for part in stmt.seq for s in stmt_list(part)]
+    return [stmt]
+
+
 def unknown_extent() -> SizeVar:
     """`tir.Any()`: an extent of which nothing is known; here a size of its own each time."""
     return SizeVar("any_dim", "int32")
@@ -149,4 +157,4 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
 
 __all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
            "get_first_structural_mismatch", "prim_func_pass", "renew_defs", "schedule_to_module",
-           "undefined_vars", "unknown_extent"]
+           "stmt_list", "undefined_vars", "unknown_extent"]

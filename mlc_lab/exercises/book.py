@@ -1,13 +1,15 @@
 """A student's answers: one JSON file, which is handed in, and from which marks are made again.
 
     {"format": "mlc-lab answers", "version": 1, "student": "ada",
-     "answers": {"03.2": {"seed": "ada", "answer": ..., "points": 4, "of": 5}, ...},
+     "answers": {"03.2": {"seed": "ada", "answer": ..., "points": 4, "of": 5,
+                          "version": "1f0c9a3e"}, ...},
      "hints": {"03.2": 2}}
 
 `points` is what was reached when the answer was checked last, for the map of exercises; grading
 makes it anew. The answer that is kept of an exercise is the one with the most points, of those the
 last. `hints` says how many were shown before it was solved, 4 with the solution; a file without
-them has none. The file is written as a whole or not at all.
+them has none. `version` is that of the exercise that was answered (`catalogue.version`): grading
+says where it is another one. The file is written as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..reading import DataError, read_json, shown
+from .catalogue import version
 
 if TYPE_CHECKING:
     from .result import Result
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "mlc-lab answers", 1
 #: bytes of a file of answers, and answers in it
 MOST_BYTES, MOST_ANSWERS = 20 << 20, 1000
+#: characters of a version
+MOST_VERSION = 40
 #: hints of an exercise, and what stands for its solution
 HINTS, SOLUTION = 3, 4
 
@@ -43,6 +48,12 @@ class Entry:
     answer: Any
     points: int = 0
     of: int = 0
+    #: of the exercise in the catalogue; "" where it is not known
+    version: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """As it stands in the file."""
+        return {name: value for name, value in vars(self).items() if name != "version" or value}
 
 
 @dataclass
@@ -58,7 +69,8 @@ class Book:
         """Keep an answer (plain data), unless a better one to the same variant is kept."""
         old = self.entries.get(result.id)
         if old is None or old.seed != result.seed or old.points <= result.points:
-            self.entries[result.id] = Entry(result.seed, answer, result.points, result.of)
+            self.entries[result.id] = Entry(result.seed, answer, result.points, result.of,
+                                            version(result.id))
 
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
         return iter(sorted(self.entries.items()))
@@ -66,7 +78,7 @@ class Book:
     def as_json(self) -> str:
         """The text of the file."""
         return json.dumps({"format": FORMAT, "version": VERSION, "student": self.student,
-                           "answers": {id: vars(entry) for id, entry in self},
+                           "answers": {id: entry.plain() for id, entry in self},
                            **({"hints": self.hints} if self.hints else {})},
                           ensure_ascii=False, indent=1, sort_keys=True)
 
@@ -101,7 +113,8 @@ def read_book(text: str | bytes, name: str = "the file of answers") -> Book:
         points, of = entry.get("points"), entry.get("of")
         book.entries[id] = Entry(entry["seed"], entry["answer"],
                                  points if isinstance(points, int) else 0,
-                                 of if isinstance(of, int) else 0)
+                                 of if isinstance(of, int) else 0,
+                                 str(entry.get("version", ""))[:MOST_VERSION])
     hints = data.get("hints", {})
     if not isinstance(hints, dict) or len(hints) > MOST_ANSWERS or not all(
             isinstance(n, int) and 0 <= n <= SOLUTION for n in hints.values()):

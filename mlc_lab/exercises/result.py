@@ -12,10 +12,10 @@ from typing import Any
 class Found:
     """What one check has found.
 
-    `passed`; `says`, in words; `place`, where an answer is wrong, as far as it is known: {"element",
-    "expected", "found", "iteration", "text" (the program, the statement underlined), "line",
-    "sizes" (the numbers of symbols), "write" (whether the element, or the buffer, is written
-    there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}.
+    `passed`; `says`, in words; `place`, where an answer is wrong, as far as that is known:
+    {"element", "expected", "found", "iteration", "text" (the program, the statement underlined),
+    "line", "sizes" (the numbers of symbols), "write" (whether the element, or the buffer, is
+    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}.
     """
 
     passed: bool

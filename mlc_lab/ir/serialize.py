@@ -257,6 +257,8 @@ class _Loader:
 
     def make(self, name: str, fields: Json) -> Any:
         if name.startswith("+"):
+            if name.startswith("+te."):
+                above("savable parts of TE")
             if name[1:] not in _OTHERS:
                 raise SerializeError(f"there is no {name[1:]!r}")
             return _OTHERS[name[1:]][2](self.value(fields))

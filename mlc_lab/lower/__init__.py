@@ -14,6 +14,7 @@ from .convert_ssa import ConvertSSA
 from .filter import Filter
 from .flatten_buffer import FlattenBuffer
 from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
+from .hoist_expression import HoistExpression, HoistedConditionals, HoistedLetBindings
 from .hoist_if_then_else import HoistIfThenElse
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
@@ -29,6 +30,7 @@ from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
+from .renormalize_split_pattern import RenormalizeSplitPattern
 from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
 from .split_host_device import SplitHostDevice
@@ -44,11 +46,12 @@ from .verify_kernels import VerifyKernels
 __all__ = [
     "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
     "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
-    "ForceNarrowIndexToInt32", "HoistIfThenElse", "InjectVirtualThread", "LimitUnroll",
-    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
+    "HoistedLetBindings", "InjectVirtualThread", "LimitUnroll", "LoopPartition",
+    "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
-    "RewriteUnsafeSelect", "Simplify", "SplitHostDevice", "SplitVector", "StorageRewrite",
-    "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop",
-    "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
+    "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
+    "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop",
+    "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
 ]

@@ -40,6 +40,7 @@ def BindTarget(target: Any) -> Pass:
         """The function with its target."""
         exposed = "global_symbol" in (func.attrs or {})
         own = (func.attrs or {}).get("target")
+        own = None if own is None else Target(own)
         if own is None:
             return func.with_attr("target", target if exposed else inside)
         if exposed and host is not None and own.host is None:

@@ -18,11 +18,11 @@ from typing import Any
 
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
-from ..tir.expr import Let, Var
+from ..tir.expr import IterVar, Let, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order, substitute
 from ..tir.renew import renew_defs
-from ..tir.stmt import Allocate, For, LetStmt
+from ..tir.stmt import Allocate, AttrStmt, For, LetStmt
 
 _BINDERS = {For: "loop_var", LetStmt: "var", Let: "var", Allocate: "buffer_var"}
 
@@ -45,7 +45,16 @@ def _defined(func: PrimFunc) -> set[Any]:
     return found
 
 
-def _rebound(node: Any, seen: set[Var]) -> Any:
+def bound_variables(node: Any) -> set[Var]:
+    """The variables that are bound in a node."""
+    found = {getattr(item, name) for item in pre_order(node)
+             for name in (_BINDERS.get(type(item)),) if name is not None}
+    return found | {item.node.var for item in pre_order(node)
+                    if isinstance(item, AttrStmt) and isinstance(item.node, IterVar)} | {
+        iv.var for item in pre_order(node) for iv in getattr(item, "iter_vars", ())}
+
+
+def bound_once(node: Any, seen: set[Var]) -> Any:
     """A node where each variable is bound once; `seen` are those bound before."""
     name = _BINDERS.get(type(node))
     if name is not None:
@@ -55,7 +64,7 @@ def _rebound(node: Any, seen: set[Var]) -> Any:
             node = node.replace(**{name: fresh, "body": substitute(node.body, {var: fresh})})
             var = fresh
         seen.add(var)
-    return node.map_children(lambda child: _rebound(child, seen))
+    return node.map_children(lambda child: bound_once(child, seen))
 
 
 def _run(mod: IRModule, ctx: PassContext) -> IRModule:
@@ -67,7 +76,7 @@ def _run(mod: IRModule, ctx: PassContext) -> IRModule:
         new = func
         if not known.isdisjoint(_defined(func)):
             new = renew_defs(func)
-        new = new.with_body(_rebound(new.body, set(new.params)))
+        new = new.with_body(bound_once(new.body, set(new.params)))
         known |= _defined(new)
         if new is not func:
             out = mod.copy() if out is mod else out

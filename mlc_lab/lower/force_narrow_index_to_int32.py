@@ -29,6 +29,7 @@ from ..tir.expr import Call, Cast, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
 from ..tir.op import add, cast, const, sub
+from ..tir.stmt import For, Stmt
 from .common import LowerError, function_pass
 from .index_widths import Widths
 
@@ -82,6 +83,14 @@ class _Int32(Mutator):
 
     def visit_buffer_def(self, buffer: Buffer) -> Buffer:
         return self.visit_buffer(buffer)
+
+    def visit_For(self, node: For) -> Stmt:
+        new = super().visit_For(node)
+        assert isinstance(new, For)
+        axis = new.thread_binding
+        if axis is None or axis.var.dtype != "int64":
+            return new
+        return new.replace(thread_binding=axis.replace(var=self.variable(axis.var)))
 
     def visit_BinaryOp(self, node: Any) -> PrimExpr:
         a, b = self.visit(node.a), self.visit(node.b)

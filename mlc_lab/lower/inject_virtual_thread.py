@@ -1,4 +1,4 @@
-"""InjectVirtualThread: virtual threads become iterations of each real thread, statement by statement.
+"""InjectVirtualThread: virtual threads become iterations of each thread, statement by statement.
 
 Before, with 8 real threads::
 

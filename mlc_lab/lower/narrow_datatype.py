@@ -117,6 +117,12 @@ class _Narrow(Mutator):
         return new.replace(dom=Range.from_min_extent(retyped(new.dom.min, dtype),
                                                      retyped(new.dom.extent, dtype)))
 
+    def visit_Range(self, node: Range) -> Range:
+        new = self.default(node)
+        if new is node:
+            return node
+        return Range.from_min_extent(new.min, retyped(new.extent, new.min.dtype))
+
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         new = super().visit_AttrStmt(node)
         assert isinstance(new, AttrStmt)

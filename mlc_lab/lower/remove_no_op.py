@@ -11,13 +11,15 @@ After::
 
     C[0] = 1.0
 
-Also: loops without iterations, branches without statements, unused lets and allocations.
+Also: loops without iterations, branches without statements, unused lets and allocations, and stores
+of what is there already (`A[i] = A[i]`). A let whose value has an effect leaves that.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
@@ -46,10 +48,20 @@ def _without_effect(e: PrimExpr) -> bool:
     return all(type(item) is not Call or effect_of(item) in (PURE, READS) for item in pre_order(e))
 
 
+def stores_what_is_there(store: BufferStore, analyzer: Analyzer) -> bool:
+    """Whether a store puts an element back where it was read."""
+    load = store.value
+    return isinstance(load, BufferLoad) and load.buffer is store.buffer and (
+        store.predicate is None and load.predicate is None) and all(
+        _without_effect(i) and (i is j or i.dtype == j.dtype and analyzer.can_prove_equal(i, j))
+        for i, j in zip(load.indices, store.indices))
+
+
 class _RemoveNoOp(Mutator):
     def __init__(self) -> None:
         super().__init__()
         self.used: set[Var] = set()
+        self.analyzer = Analyzer()
 
     def visit_Var(self, node: Var) -> PrimExpr:
         self.used.add(node)
@@ -63,6 +75,8 @@ class _RemoveNoOp(Mutator):
         return self.default(node)
 
     def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        if stores_what_is_there(node, self.analyzer):
+            return NO_OP
         self.used.add(node.buffer.data)
         return self.default(node)
 
@@ -114,6 +128,9 @@ class _RemoveNoOp(Mutator):
         if node.var not in self.used and _without_effect(node.value):
             return body
         value = self.visit(node.value)
+        if node.var not in self.used:
+            effect = Evaluate(value)
+            return effect if _does_nothing(body) else seq(effect, body)
         return node if body is node.body and value is node.value else LetStmt.from_fields(
             node.var, value, body)
 

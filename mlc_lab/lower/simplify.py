@@ -25,7 +25,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..arith import Analyzer, Extension
-from ..arith.expr_util import conjuncts
+from ..arith.expr_util import conjuncts, same
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
@@ -211,6 +211,9 @@ class Simplifier(Mutator):
         indices = tuple(map(self.index, node.indices))
         value = self.visit(node.value)
         predicate = None if node.predicate is None else self.visit(node.predicate)
+        if type(value) is BufferLoad and value.buffer is node.buffer and predicate is None and (
+                value.predicate is None) and all(map(same, value.indices, indices)):
+            return NO_OP  # what is there already
         if value is node.value and predicate is node.predicate and all(
                 a is b for a, b in zip(indices, node.indices)):
             return node

@@ -13,8 +13,8 @@ from typing import Any
 _HOME = {
     "CacheHierarchy": "caches", "CacheLevel": "caches", "Hardware": "hardware",
     "VectorUnit": "vectors", "cache_bytes": "caches", "hardware_of": "hardware",
-    "bandwidth": "peak", "measure_bandwidth": "peak", "measure_peak": "peak", "vector_bits": "vectors",
-    "vector_unit": "vectors",
+    "bandwidth": "peak", "measure_bandwidth": "peak", "measure_peak": "peak",
+    "vector_bits": "vectors", "vector_unit": "vectors",
 }  # fmt: skip
 
 

@@ -37,6 +37,7 @@ _NAMES = {
     "Builder": "measure.builder:Builder", "Runner": "measure.runner:Runner",
     "utils": "utils", "derived_object": "utils:derived_object",
     "arg_info": "workload", "ArgInfo": "workload:ArgInfo", "TensorInfo": "workload:TensorInfo",
+    "profiler": "profiler", "Profiler": "profiler:Profiler",
     "ExtractedTask": "relax_integration:ExtractedTask",
 }
 

@@ -10,6 +10,7 @@ from mlc_lab.meta_schedule.measure_callback.measure_callback import MeasureCallb
 from mlc_lab.meta_schedule.search_strategy.candidate import MeasureCandidate as MeasureCandidate
 from mlc_lab.meta_schedule.mutator.mutator import Mutator as Mutator
 from mlc_lab.meta_schedule.postproc.postproc import Postproc as Postproc
+from mlc_lab.meta_schedule.profiler import Profiler as Profiler
 from mlc_lab.meta_schedule.measure.runner import Runner as Runner
 from mlc_lab.meta_schedule.schedule_rule.schedule_rule import ScheduleRule as ScheduleRule
 from mlc_lab.meta_schedule.search_strategy.search_strategy import SearchStrategy as SearchStrategy
@@ -30,6 +31,7 @@ from mlc_lab.meta_schedule.utils import derived_object as derived_object
 from mlc_lab.meta_schedule import measure_callback as measure_callback
 from mlc_lab.meta_schedule import mutator as mutator
 from mlc_lab.meta_schedule import postproc as postproc
+from mlc_lab.meta_schedule import profiler as profiler
 from mlc_lab.meta_schedule import relax_integration as relax_integration
 from mlc_lab.meta_schedule.measure import runner as runner
 from mlc_lab.meta_schedule import schedule_rule as schedule_rule

@@ -39,7 +39,8 @@ class TuneContext:
 
     Parameters
     ----------
-    mod: the program (IRModule with one PrimFunc, or a PrimFunc).
+    mod: the program (IRModule with one PrimFunc, or a PrimFunc). A context without one describes no
+        task: cost models of one's own may be tried with it.
     target: for which machine. Of one that programs cannot be run on here, such as a GPU, spaces and
         candidates can be made; a search refuses it (see `must_run_here`).
     space_generator: a SpaceGenerator, a function of a schedule, or "post-order-apply".
@@ -48,13 +49,13 @@ class TuneContext:
     rand_state: seed of every random choice.
     """
 
-    def __init__(self, mod: IRModule | PrimFunc, *, target: Any = None,
+    def __init__(self, mod: IRModule | PrimFunc | None = None, *, target: Any = None,
                  space_generator: object = "post-order-apply",
                  search_strategy: object = "evolutionary", task_name: str = "main",
                  rand_state: int = -1, num_threads: int | None = None, logger: object = None
                  ) -> None:
         del logger
-        self.mod: IRModule = as_workload(mod)
+        self.mod: IRModule = IRModule({}) if mod is None else as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
         # of a GPU's program the host has little to do
         self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
@@ -63,14 +64,15 @@ class TuneContext:
             rand_state = random.SystemRandom().randint(1, 2**31 - 1)
         self.seed = rand_state
         self.rng = random.Random(rand_state)
-        self.args_info = TensorInfo.from_prim_func(self.mod["main"])
-        self.flop = count_flops(self.mod)
+        self.args_info = [] if mod is None else TensorInfo.from_prim_func(self.mod["main"])
+        self.flop = 0.0 if mod is None else count_flops(self.mod)
         # rules for GPUs bind loops first, and each step that follows would be checked again
         self.replayer = Replayer(self.mod, late_checks=is_gpu(self.target))
         self.rejected: dict[str, int] = {}
         self.space_generator = SpaceGenerator.create(space_generator)
         self.search_strategy = SearchStrategy.create(search_strategy)
-        self.initialize()
+        if mod is not None:
+            self.initialize()
 
     @functools.cached_property
     def product(self) -> Product | None:
@@ -111,6 +113,8 @@ class TuneContext:
     def generate_design_space(self) -> list[Schedule]:
         """The design spaces. Raises SpaceError if there is none, and for a program without blocks,
         in which there is nothing to schedule."""
+        if not self.mod.functions:
+            raise SpaceError("this context has no program: give it one, TuneContext(mod, ...)")
         if not any(type(node) is Block for node in pre_order(self.mod["main"].body)):
             raise SpaceError(f"the program of task {self.task_name!r} has no block, and schedules "
                              "are made of what is done to blocks: write its statements in "

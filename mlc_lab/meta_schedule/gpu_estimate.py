@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..ir import dtype as dt
+from ..observe.gpu.lockstep import UNROLLED
 from ..observe.gpu.occupancy import occupancy
 from ..schedule import Schedule, Trace
 from ..schedule.error import ScheduleError
@@ -97,29 +98,52 @@ def _seconds(p: Product, spatial: list[list[int]], reduced: list[list[int]], unr
     steps, depth = (math.prod(t[n] for t in reduced) for n in range(2))
     results, terms, warps = virtual * inner, steps * depth, -(-threads // gpu.warp)
     of_block = [t[1] * t[2] * t[3] for t in spatial] + [t[1] for t in reduced]
-    of_thread = [t[1] * t[3] for t in spatial] + [1] * len(reduced)
+    together, rolled = _unrolled(spatial, reduced, virtual, unrolled)
     tiles = [[_extent(d, of_block) for d in dims] for dims in p.inputs]
     elements = sum(math.prod(t) for t in tiles)
-    loads = passes = 0
+    loads = passes = 0  # for one step
     for dims, tile in zip(p.inputs, tiles):
-        own = math.prod(_extent(d, of_thread) for d in dims)
+        own = math.prod(_extent(d, together) for d in dims) * rolled
         loads += own
         passes += own * _passes(p, dims, tile, spatial)
     held = occupancy(gpu, threads, min(_REGISTERS + results, 255), elements * p.nbytes)
     busiest = -(-blocks // gpu.processors)
     at_once = max(min(held.blocks, busiest), 1) * warps
-    work = busiest * warps * terms
+    work = busiest * warps
     fetched = busiest * steps * elements
-    waits = steps * (1 if unrolled >= depth * results else depth)
-    alone = (terms * results + steps * (2 * gpu.l2_latency + 2 * _BARRIER)
-             + waits * gpu.shared_latency + (passes - loads) * terms)
+    long = [n for t in tiles if (n := -(-math.prod(t) // threads)) > UNROLLED]
+    waits = steps * gpu.l2_latency * max(sum(long), 1)
+    alone = (terms * results + waits + steps * (
+        2 * _BARRIER + rolled * gpu.shared_latency + passes - loads))
     cycles = max(
-        work * results * gpu.warp / mp.fp32,
-        work * (results + loads) / mp.schedulers,
-        work * passes + fetched * p.nbytes * 2 / _LANE_BYTES,
+        work * terms * results * gpu.warp / mp.fp32,
+        work * (terms * results + steps * loads) / mp.schedulers,
+        work * steps * passes + fetched * p.nbytes * 2 / _LANE_BYTES,
         fetched * p.nbytes / gpu.l2_bytes_a_cycle,
         busiest * warps / at_once * alone)
     return cycles / gpu.clock
+
+
+def _unrolled(spatial: list[list[int]], reduced: list[list[int]], virtual: int, most: int
+              ) -> tuple[list[int], int]:
+    """Of the loops of a thread those that are unrolled, so that what is loaded once is kept: the
+    elements of each axis that they go over, and how often the loops around them run. `most` steps
+    are unrolled by the schedule, and short loops by any compiler (`observe/gpu/lockstep.py`)."""
+    sizes = [t[1] for t in spatial] + [1] * len(reduced)
+    loops = [(len(spatial) + n, t[1]) for n, t in enumerate(reduced)]
+    loops += [(n, t[3]) for n, t in enumerate(spatial)]
+    written, left, rolled, whole = 1, virtual, 1, True
+    for axis, extent in reversed(loops):
+        whole = whole and written * extent <= most
+        if whole:
+            written *= extent
+        elif rolled == 1 and left * extent <= UNROLLED:
+            left *= extent
+        else:
+            rolled *= extent
+            continue
+        sizes[axis] *= extent
+    return sizes, rolled
 
 
 def _extent(dim: dict[int, int], sizes: list[int]) -> int:

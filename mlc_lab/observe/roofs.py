@@ -49,7 +49,7 @@ def lift(recording: Recording, dtype: str) -> None:
             _lift_peak(recording, costs, dtype, fastest, cores)
     levels = list(machine.get("bandwidth", ()))
     for name, times in zip(levels, sharing_of(levels, cores)):
-        reached = max(map(lambda cost: _carried(cost, name), costs))
+        reached = max(_carried(cost, name) for cost in costs)
         if reached > machine["bandwidth"][name]:
             found = _measured("bandwidth", name, reached * 1e9 / times) * times / 1e9
             better = max(machine["bandwidth"][name], round(found, 2))

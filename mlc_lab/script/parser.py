@@ -88,10 +88,7 @@ class Parser(StatementParser):
         """A function under @T.prim_func."""
         context = self._func = FuncContext(node.name)
         self.scopes.append({})
-        args = node.args
-        if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
-            raise self.error(node, "a prim_func has plain parameters only, without defaults")
-        for arg in args.posonlyargs + args.args:
+        for arg in self.plain_parameters(node, "a prim_func"):
             self.parameter(arg)
         if node.returns is not None:
             kind = self.annotation(node.returns)
@@ -132,6 +129,18 @@ class Parser(StatementParser):
             reason = getattr(error, "reason", None) or str(error)
             raise found[0].error(found[1], f"{reason} [{error.rule}]", hint) from None
         return obj
+
+    def plain_parameters(self, node: ast.FunctionDef, what: str) -> list[ast.arg]:
+        """The parameters of a function: each with a name of its own, and no defaults."""
+        args = node.args
+        if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
+            raise self.error(node, f"{what} has plain parameters only, without defaults")
+        found = args.posonlyargs + args.args
+        for k, arg in enumerate(found):
+            if arg.arg in (other.arg for other in found[:k]):
+                raise self.error(arg, f"there are two parameters {arg.arg!r}",
+                                 "give each a name of its own")
+        return found
 
     def parameter(self, arg: ast.arg) -> None:
         """One parameter and its annotation."""

@@ -263,6 +263,8 @@ class Printer:
             return self.index_map(value)
         if isinstance(value, GlobalVar):
             return quote(value.name_hint)
+        if isinstance(value, above("Target")):
+            return f"{self.T}.target({self.attrs(value.export())})"
         return self.meta(value)
 
     def attrs(self, values: Any) -> str:

@@ -320,8 +320,8 @@ def index_map(mapping: Callable, *, inverse_index_map: Callable[..., Any] | None
 
 
 def target(config: object, host: object = None) -> Any:
-    """A target in a function's attributes, kept as written."""
-    return config
+    """A target in a function's attributes: T.target("llvm"), T.target({"kind": "cuda"})"""
+    return above("Target")(config, host)
 
 
 def Range(begin: ExprLike, end: ExprLike | None = None) -> Any:

@@ -106,7 +106,7 @@ def reduce(combiner: E.CommReducer, source: Sequence[ExprLike], init: Sequence[E
 def index_map(mapping: Callable, *, inverse_index_map: Callable[..., Any] | None=None, index_dtype: str='int32') -> IndexMap:
     """A map of indices: T.index_map(lambda i, j: (i // 4, j, i % 4))"""
 def target(config: object, host: object=None) -> Any:
-    """A target in a function's attributes, kept as written."""
+    """A target in a function's attributes: T.target("llvm"), T.target({"kind": "cuda"})"""
 def Range(begin: ExprLike, end: ExprLike | None=None) -> Any:
     """The integers begin .. end - 1."""
 def meta_var(value: ExprLike) -> Any:

@@ -109,6 +109,7 @@ KINDS: dict[str, TargetKind] = {
             "webgpu", "webgpu", {**_COMMON, **_GPU}, ("webgpu", "gpu"), {"max_num_threads": 256}
         ),
         TargetKind("hexagon", "hexagon", {**_COMMON, **_LLVM}, ("hexagon", "cpu")),
+        TargetKind("ext_dev", "ext_dev", dict(_COMMON), ("ext_dev",)),
         TargetKind("interp", "cpu", dict(_COMMON), ("cpu",)),
         TargetKind("hybrid", "cpu", dict(_COMMON), ("cpu",)),
         TargetKind("composite", "cpu", {**_COMMON, "devices": [str]}, ("composite",)),

@@ -140,7 +140,7 @@ class Target:
     def get_target_device_type(self) -> int:
         """DLPack's code of the device the target's code runs on."""
         codes = {"cpu": 1, "cuda": 2, "opencl": 4, "vulkan": 7, "metal": 8, "rocm": 10,
-                 "webgpu": 15, "hexagon": 16}  # fmt: skip
+                 "ext_dev": 12, "webgpu": 15, "hexagon": 16}  # fmt: skip
         return codes[self.kind.device]
 
     # -- forms ------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from ..tir.expr import CommReducer, IterVar, Reduce, Var
 from ..tir.op import *  # noqa: F403
 from ..tir.op import abs, all, any, max, min, power, round
 from ..tir.reduction import comm_reducer, prod, sum
+from . import saving as _saving  # noqa: F401  (makes tensors savable)
 from .create_prim_func import create_prim_func
 from .operation import (
     compute, extern, extern_primfunc, placeholder, reduce_axis, scan, size_var, thread_axis, var,

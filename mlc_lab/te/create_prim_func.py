@@ -296,7 +296,7 @@ class _Builder:
                       for s, e in zip(source, identity)]
         source = [O.cast(s, b.dtype) for s, b in zip(source, targets)]
         table = {**dict(zip(combiner.lhs, current)), **dict(zip(combiner.rhs, source))}
-        values = [_ToBuffers({}, table).visit(e) for e in combiner.result]
+        values = [_ToBuffers({}, table).visit(convert(e)) for e in combiner.result]
         starts = [convert(e) for e in reduce.init] or identity
         init = seq(*(BufferStore(b, O.cast(e, b.dtype), indices)
                      for b, e in zip(targets, starts)))

@@ -97,6 +97,8 @@ class Replay:
         self.sch.compute_inline(self.blocks[stage])
 
     def do_set_scope(self, stage: Stage, scope: str) -> None:
+        if self.sch.get(self.blocks[stage]).writes[0].buffer.scope == scope:
+            return  # it is there, as a parameter may be
         self.sch.set_scope(self.blocks[stage], 0, scope)
 
     def do_cache_read(self, stage: Stage, tensor: Tensor, scope: str, readers: list) -> None:

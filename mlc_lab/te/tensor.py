@@ -25,6 +25,9 @@ class Tensor:
 
     __slots__ = ("op", "value_index", "shape", "dtype", "__weakref__")
 
+    #: operators of expressions leave a tensor on the right to its own operators
+    takes_operators = True
+
     def __init__(self, shape: Sequence[PrimExpr], dtype: str, op: "Operation",
                  value_index: int = 0) -> None:
         self.shape = tuple(shape)

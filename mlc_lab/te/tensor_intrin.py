@@ -14,7 +14,7 @@ from typing import Any
 from ..tir.buffer import decl_buffer
 from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc, TensorIntrin
-from ..tir.functor import all_statements
+from ..tir.functor import all_statements, substitute
 from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, BufferRegion, Evaluate, Stmt
 from .create_prim_func import create_prim_func
@@ -101,14 +101,16 @@ def decl_tensor_intrin(op: ComputeOp, fcompute: Callable[..., Any], name: str = 
         raise ValueError("the function of an intrinsic gives a statement, such as ib.get(); it "
                          f"gave {type(body).__name__}")
     known = f"te.{name}.{next(_numbers)}"
-    TensorIntrin.register(known, _description([*inputs, *outputs]),
+    scopes = [str(b.scope) for b in buffers]
+    TensorIntrin.register(known, _description([*inputs, *outputs], scopes),
                           _implementation(buffers, len(inputs), body, bool(op.reduce_axis)))
     return DeclaredIntrin(op, known, updates, buffers, made if updates else (body, None, None))
 
 
-def _description(tensors: Sequence[Any]) -> PrimFunc:
-    """What a call does to a result that has its first value: the computation without its init."""
-    func = create_prim_func(tensors)
+def _description(tensors: Sequence[Any], scopes: Sequence[str]) -> PrimFunc:
+    """What a call does to a result that has its first value: the computation without its init, with
+    the tensors in memory of these scopes."""
+    func = _in_memory(create_prim_func(tensors), scopes)
     root = func.root
     loops = root.body
     inner = next(s for s in all_statements(loops) if isinstance(s, BlockRealize))
@@ -119,6 +121,20 @@ def _description(tensors: Sequence[Any]) -> PrimFunc:
         reads = [*writes, *reads]
     return PrimFunc(func.params, func.body.replace(block=root.replace(
         reads=tuple(reads), writes=tuple(writes), body=done)), None, func.buffer_map)
+
+
+def _in_memory(func: PrimFunc, scopes: Sequence[str]) -> PrimFunc:
+    """A function whose parameters are in other kinds of memory."""
+    held: dict[Any, Any] = {}
+    for param, scope in zip(func.params, scopes):
+        old = func.buffer_map[param]
+        if old.scope != scope:
+            held[old] = decl_buffer(old.shape, old.dtype, old.name, scope=scope)
+    if not held:
+        return func
+    body = substitute(func.body, {old.data: new.data for old, new in held.items()}, held)
+    return PrimFunc(func.params, body, func.ret_type,
+                    {p: held.get(b, b) for p, b in func.buffer_map.items()}, func.attrs)
 
 
 def _without_init(block: Block) -> Block:

@@ -55,10 +55,10 @@ def __getattr__(name: str) -> object:
 
 
 __all__: list[str] = [
-    "BijectiveLayout", "Buffer", "CallEffectKind", "IndexMap", "Layout", "Mutator", "PrimFunc", "TensorIntrin", "Visitor",
-    "bijective_layout", "decl_buffer", "expr", "free_vars", "function", "functor", "ir_builder", "ir_transform", "layout", "op",
-    "post_order_visit", "pre_order", "pre_order_visit", "stmt", "substitute", "uses_var",
-    "verify_well_formed",
+    "BijectiveLayout", "Buffer", "CallEffectKind", "IndexMap", "Layout", "Mutator", "PrimFunc",
+    "TensorIntrin", "Visitor", "bijective_layout", "decl_buffer", "expr", "free_vars", "function",
+    "functor", "ir_builder", "ir_transform", "layout", "op", "post_order_visit", "pre_order",
+    "pre_order_visit", "stmt", "substitute", "uses_var", "verify_well_formed",
 ]
 __all__ += expr.__all__
 __all__ += stmt.__all__

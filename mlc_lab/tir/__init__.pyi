@@ -32,6 +32,7 @@ from .stmt import *
 from .well_formed import verify_well_formed as verify_well_formed
 from mlc_lab.compat.passes import unknown_extent as _own_Any
 Any = _own_Any
+from mlc_lab.compat.block_dependence_info import BlockDependenceInfo as BlockDependenceInfo
 from mlc_lab.schedule.instruction import BlockRV as BlockRV
 from mlc_lab.tir.expr import Var as _ExprRV
 ExprRV = _ExprRV
@@ -44,7 +45,19 @@ from mlc_lab.schedule.state import ScheduleState as ScheduleState
 from mlc_lab.schedule.state import StmtSRef as StmtSRef
 from mlc_lab.schedule.trace import Trace as Trace
 analysis: _Any
+from mlc_lab.compat import block_dependence_info as block_dependence_info
+from mlc_lab.compat import block_dependence_info as _block_scope
+block_scope = _block_scope
+from mlc_lab.tir.reduction import comm_reducer as comm_reducer
+from mlc_lab.tir.op.arithmetic import mul as _multiply
+multiply = _multiply
 schedule: _Any
 stmt_functor: _Any
+from mlc_lab.compat.passes import stmt_list as stmt_list
+from mlc_lab.tir.stmt import seq as _stmt_seq
+stmt_seq = _stmt_seq
+from mlc_lab.tir.op.arithmetic import sub as _subtract
+subtract = _subtract
+from mlc_lab.tir.reduction import sum as sum
 tensor_intrin: _Any
 transform: _Any

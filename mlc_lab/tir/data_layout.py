@@ -1,7 +1,8 @@
 """Layouts of data, such as "NCHW16c": which axis comes where, and which is split by how much.
 
-A capital letter is an axis; a number and the small letter are a split of it. `bijective_layout("NCHW",
-"NCHW16c")` maps indices and shapes from one layout to another that has the same axes.
+A capital letter is an axis; a number and the small letter are a split of it.
+`bijective_layout("NCHW", "NCHW16c")` maps indices and shapes from one layout to another that has
+the same axes.
 """
 
 from __future__ import annotations

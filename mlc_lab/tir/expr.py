@@ -443,6 +443,9 @@ class ProducerLoad(PrimExpr):
     producer: Any = uses()
     indices: tuple[PrimExpr, ...]
 
+    def __init__(self, producer: Any, indices: Sequence[ExprLike], span: object = None) -> None:
+        self._init(producer, tuple(map(const_index, indices)))
+
 
 def lanes_given(lanes: SupportsIndex) -> int:
     """The lanes of a vector as a number. TypeError where they are no constant."""

@@ -9,6 +9,7 @@ from ..ir import dtype as dt
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
+from .tag import BROADCAST, ELEMWISE
 from .utils import axes, shape_of, sum_type, text
 
 if TYPE_CHECKING:
@@ -46,7 +47,8 @@ def broadcast(name: str, fn: Callable, *operands: Any) -> Tensor:
     return te.compute(
         shape, lambda *i: fn(*(read(x, i, shape) if isinstance(x, Tensor) else x
                                for x in operands)),
-        name=f"T_{name}", tag="broadcast", varargs_names=axes(len(shape)))
+        name=f"T_{name}", tag=BROADCAST if sum(isinstance(x, Tensor) for x in operands) > 1 else (
+            ELEMWISE), varargs_names=axes(len(shape)))
 
 
 def _broadcast(name: str, fn: Callable, doc: str) -> Callable:

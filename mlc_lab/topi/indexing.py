@@ -18,7 +18,7 @@ from ..tir.expr import PrimExpr
 from .broadcast import broadcast_shape, read
 from .transform import injective
 from .utils import (
-    axis_of, differ, need, number, product, simplify, text, unravel,
+    axis_of, differ, need, number, product, rounded, simplify, sum_type, text, unravel,
 )
 
 if TYPE_CHECKING:
@@ -177,10 +177,24 @@ def _wrapped(index: PrimExpr, size: PrimExpr) -> PrimExpr:
     return O.if_then_else(index < 0, index + size, index)
 
 
+def _widened(scatter: Callable, data: Tensor, new: Tensor, reduction: str) -> Tensor:
+    """scatter(data, new), where updates of 16-bit floats that are added up or multiplied are so in
+    float32: 3000 times 0.5 would end at 1024."""
+    wide = sum_type(data.dtype)
+    if wide == data.dtype or reduction not in ("add", "mul", "mean"):
+        return scatter(data, new)
+    return rounded(scatter(rounded(data, wide), rounded(new, wide)), data.dtype)
+
+
 def _is_inside(indices: Sequence[PrimExpr], shape: Sequence[Any]) -> PrimExpr:
     """Whether each index is one of its dimension."""
     return O.all(*(c for i, d in zip(map(_wide, indices), shape)
                    for c in (i >= 0, i < O.cast(d, i.dtype))))
+
+
+def _mean(total: PrimExpr, count: PrimExpr) -> PrimExpr:
+    """A total by a number; of integers rounded down, as torch does it."""
+    return total / count if dt.is_float(total.dtype) else O.floordiv(total, count)
 
 
 def _copy(ib: IRBuilder, source: Any, target: Any, shape: Sequence[Any]) -> None:
@@ -201,6 +215,12 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
         map(differ, indices.shape, updates.shape)),
         f"scatter_elements: indices {text(indices.shape)} and updates {text(updates.shape)} must "
         f"be one shape, with the {data.ndim} dimensions of data {text(data.shape)}")
+    return _widened(lambda *both: _scatter_elements(both[0], indices, both[1], k, reduction), data,
+                    updates, reduction)
+
+
+def _scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, k: int, reduction: str
+                      ) -> Tensor:
     combine = _update("scatter_elements", reduction)
     others = [d for i, d in enumerate(indices.shape) if i != k]
 
@@ -226,7 +246,7 @@ def scatter_elements(data: Tensor, indices: Tensor, updates: Tensor, axis: int =
             if reduction == "mean":
                 with ib.for_range(0, data.shape[k], name="k") as n:
                     there = (*at[:k], n, *at[k:])
-                    out[there] = out[there] / O.cast(count[n], data.dtype)
+                    out[there] = _mean(out[there], O.cast(count[n], data.dtype))
         return ib.get()
 
     return te.extern([data.shape], [data, indices, updates], body, dtype=data.dtype,
@@ -243,7 +263,13 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "upda
         map(differ, updates.shape, [*places, *rest])),
         f"scatter_nd: updates have the shape {text(updates.shape)} and would have to have "
         f"{text([*places, *rest])}")
+    return _widened(lambda *both: _scatter_nd(both[0], indices, both[1], mode), data, updates, mode)
+
+
+def _scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str) -> Tensor:
     combine = _update("scatter_nd", mode)
+    depth = number(indices.shape[0])
+    places, rest = list(indices.shape[1:]), list(data.shape[depth:])
 
     def body(ins: Any, outs: Any) -> Any:
         ib = ir_builder.create()
@@ -266,7 +292,11 @@ def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "upda
 def index_put(data: Tensor, indices: Sequence[Tensor], values: Tensor, accumulate: bool = False
               ) -> Tensor:
     """data, in which `values` were put at data[indices[0], indices[1], ...]."""
-    indices = list(indices)
+    return _widened(lambda *both: _index_put(both[0], list(indices), both[1], accumulate), data,
+                    values, "add" if accumulate else "update")
+
+
+def _index_put(data: Tensor, indices: list[Tensor], values: Tensor, accumulate: bool) -> Tensor:
     common = list(indices[0].shape)
     for x in indices[1:]:
         common = broadcast_shape(common, x.shape)

@@ -10,7 +10,7 @@ from ..te.tensor import Tensor
 from ..tir import ir_builder
 from ..tir import op as O
 from ..tir.expr import PrimExpr
-from .utils import axis_of, product, simplify, unravel
+from .utils import axis_of, product, rounded, simplify, sum_type, unravel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -78,18 +78,16 @@ cummin = _best("cummin", O.less_equal)
 
 def logcumsumexp(data: Tensor, axis: int = 0) -> Tensor:
     """log(exp(x_0) + .. + exp(x_i)) along `axis`, each step from the one before:
-    max + log(1 + exp(min - max))."""
-    k = axis_of("logcumsumexp", axis, data.ndim)
+    max + log(1 + exp(min - max)). The total of 16-bit floats is kept in float32."""
+    k, wide = axis_of("logcumsumexp", axis, data.ndim), sum_type(data.dtype)
 
     def joined(a: PrimExpr, b: PrimExpr) -> PrimExpr:
-        wide = data.dtype if data.dtype == "float64" else "float32"
-        a, b = O.cast(a, wide), O.cast(b, wide)
         large, small = O.select(O.less(a, b), b, a), O.select(O.less(a, b), a, b)
         one = O.const(1, wide)
         out = large + O.log(one + O.exp(small - large))
         same = O.logical_and(O.equal(a, b), O.equal(O.abs(a), O.infinity(wide)))
         out = O.select(same, a, out)
-        return O.cast(O.select(O.logical_or(O.isnan(a), O.isnan(b)), a + b, out), data.dtype)
+        return O.select(O.logical_or(O.isnan(a), O.isnan(b)), a + b, out)
 
     def body(ins: Sequence[Any], outs: Sequence[Any]) -> Any:
         ib = ir_builder.create()
@@ -99,13 +97,13 @@ def logcumsumexp(data: Tensor, axis: int = 0) -> Tensor:
             at = place_in(row)
             with ib.for_range(0, data.shape[k], "i") as i:
                 with ib.if_scope(O.equal(i, 0)):
-                    out[at(i)] = source[at(i)]
+                    out[at(i)] = O.cast(source[at(i)], wide)
                 with ib.else_scope():
-                    out[at(i)] = joined(out[at(i - 1)], source[at(i)])
+                    out[at(i)] = joined(out[at(i - 1)], O.cast(source[at(i)], wide))
         return ib.get()
 
-    return te.extern([data.shape], [data], body, dtype=data.dtype, name="logcumsumexp",
-                     tag="logcumsumexp")
+    return rounded(te.extern([data.shape], [data], body, dtype=wide, name="logcumsumexp",
+                             tag="logcumsumexp"), data.dtype)
 
 
 __all__ = ["cummax", "cummin", "logcumsumexp"]

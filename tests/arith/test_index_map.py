@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mlc_lab.tir import Var
+from mlc_lab.tir import IntImm, Var
 from mlc_lab.tir.function import IndexMap
 
 from .common import function_of
@@ -98,3 +98,10 @@ def test_a_given_inverse_is_used():
     i = Var("i", "int64")
     built = IndexMap([i], [i * i], lambda j: [j])
     assert built.inverse([4]).initial_indices[0].dtype == "int64"
+
+
+def test_a_shape_of_int64_stays_one():
+    mapping = IndexMap.from_func(lambda i: [i // 4, i % 4])
+    for extent in (16, 14):
+        assert [d.dtype for d in mapping.map_shape([IntImm("int64", extent)])] == ["int64"] * 2
+        assert [d.dtype for d in mapping.map_shape([extent])] == ["int32"] * 2

@@ -53,7 +53,10 @@ def predicates():
     total = st.builds(lambda a, b: a + b, st.sampled_from(VARS), st.sampled_from(VARS))
     part = st.one_of(st.builds(lambda a, c, n: a % c >= n, total, CONSTANTS, st.integers(0, 5)),
                      st.builds(lambda a, c, n: a // c >= n, total, CONSTANTS, st.integers(0, 3)))
-    return st.one_of(st.just(TRUE), st.just(TRUE), limit, single, lower, part,
+    between = st.builds(lambda a, c, b, low, n: tir.all(a * c + b >= low, a * c + b < low + n),
+                        st.sampled_from(VARS), CONSTANTS, st.sampled_from(VARS),
+                        st.integers(0, 6), st.integers(1, 12))
+    return st.one_of(st.just(TRUE), st.just(TRUE), limit, single, lower, part, between,
                      st.builds(tir.logical_and, limit, single))
 
 
@@ -144,6 +147,9 @@ def test_a_division_puts_outer_and_inner_together_again(exprs, extents, predicat
         for p in points:
             if holds(*p):
                 assert f(*p) == g(*p) * inner_mark.extent + h(*p)
+                # the base of each half is its first value
+                assert 0 <= g(*p) - outer_mark.source.base < outer_mark.extent
+                assert 0 <= h(*p) - inner_mark.source.base < inner_mark.extent
     outer_pred, inner_pred = (function_of(p, VARS) for p in found[-1])
     assert all((outer_pred(*p) and inner_pred(*p)) or not holds(*p) for p in points)
 
@@ -208,6 +214,14 @@ def test_trivial_iterators_are_kept_on_demand():
 def test_indices_that_stay_are_the_same_objects():
     e = I * 4 + J
     assert iter_map_simplify([e, K], {I: Range(0, 8), J: Range(0, 4), K: Range(0, 3)})[0] is e
+
+
+def test_a_condition_from_below_is_no_first_value_of_a_half():
+    doms = {I: Range(0, 4), J: Range(0, 2), K: Range(0, 3)}
+    held = tir.all(1 <= I * 2 + J, I * 2 + J < 5)
+    (_, inner), _ = subspace_divide([I * 2 + J + 2], doms, [I, J], held)
+    assert (inner.source.base, inner.extent) == (3, 4)
+    assert repr(normalize_iter_map_to_expr(inner.source.args[0])) == "i * 2 + j - 1"
 
 
 def test_blockize_divides_the_inner_loops_off():

@@ -2,12 +2,14 @@
 
 import csv
 import io
+import re
 
 import pytest
 
 from mlc_lab import exercises
 from mlc_lab.exercises import teach
 from mlc_lab.exercises.book import Book, Entry
+from mlc_lab.exercises.catalogue import version
 from mlc_lab.exercises.result import Result, Row
 from mlc_lab.exercises.teach.corrections import charged, corrected
 from mlc_lab.exercises.teach.grade import Graded
@@ -129,6 +131,26 @@ def test_other_points_are_counted_without_checking_again(tmp_path, monkeypatch):
     assert third.as_json() == first.as_json()
     with pytest.raises(DataError, match="01.2, which is not asked"):
         teach.grade([handed], marks, ["01.1"], corrections=[teach.Correction("01.2", 3, 1)])
+
+
+def test_answers_say_of_which_version_of_an_exercise_they_are(tmp_path, monkeypatch):
+    monkeypatch.setenv("MLC_LAB_HOME", str(tmp_path))
+    now = version("01.1")
+    assert re.fullmatch("[0-9a-f]{8}", now) and now != version("01.2") and version("90.1") == ""
+    answer = exercises.get("01.1").variant("ada").reference
+    assert exercises.book.keep(exercises.check("01.1", answer, "ada"), answer) == ""
+    exercises.hand_in(tmp_path / "handed" / "ada.json", "ada", ["01.1"])
+    text = (tmp_path / "handed" / "ada.json").read_text()
+    assert f'"version": "{now}"' in text
+    (one,) = teach.grade(teach.collect(tmp_path / "handed"), tmp_path / "m", ["01.1"],
+                         progress=False)
+    assert one.points == 4 and one.note == ""
+    (tmp_path / "handed" / "ada.json").write_text(text.replace(now, "00000000"))
+    (old,) = teach.grade(teach.collect(tmp_path / "handed"), tmp_path / "n", ["01.1"],
+                         progress=False)
+    assert old.points == 4 and old.note.startswith("01.1: answered in another version")
+    (again,) = teach.grade(teach.collect(tmp_path / "n"), tmp_path / "n", ["01.1"], progress=False)
+    assert again.as_json() == old.as_json()
 
 
 def test_the_card_notes_hints_before_it_is_solved_and_keeps_solutions_locked(tmp_path, monkeypatch):

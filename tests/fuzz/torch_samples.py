@@ -291,6 +291,16 @@ def _margins(torch: Any, draw: Any, overload: Any) -> dict[str, Any]:
     return out
 
 
+@sample("multi_margin_loss", "multilabel_margin_loss", "multilabel_margin_loss_forward")
+def _margins_of_classes(torch: Any, draw: Any, overload: Any) -> dict[str, Any]:
+    rows = torch.randn(4, 3)
+    several = "multilabel" in overload._schema.name
+    target = torch.stack([torch.randperm(4)[:3] - 1 for _ in range(4)]) if several else (
+        torch.randint(0, 3, (4,)))
+    return {"self": rows, "target": target, "weight": draw.choice([None, torch.rand(3)]),
+            "p": draw.choice([1, 2]), "reduction": draw.choice([1, 0, 2])}
+
+
 @sample("quantile", "nanquantile")
 def _quantile(torch: Any, draw: Any, overload: Any) -> dict[str, Any]:
     q = draw.choice([0.5, 0.3, 1.0])

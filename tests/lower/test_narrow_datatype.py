@@ -80,3 +80,17 @@ def test_all_indices_are_int32_when_forced():
 def test_what_fits_no_int32_is_refused(text, why):
     with pytest.raises(LowerError, match=why):
         narrowed(text, ForceNarrowIndexToInt32())
+
+
+def test_regions_of_blocks_are_of_one_type():
+    after = narrowed("""
+    @T.prim_func
+    def main(A: T.Buffer((T.int64(128),), "float32"), B: T.Buffer((T.int64(128),), "float32")):
+        for i, j in T.grid(T.int64(16), T.int64(8)):
+            with T.block("B"):
+                vi = T.axis.spatial(T.int64(128), i * T.int64(8) + j)
+                B[vi] = A[vi] + T.float32(1)
+    """, NarrowDataType(32))
+    (block,) = [n for n in pre_order(after.body) if getattr(n, "name_hint", "") == "B"]
+    for region in (*block.reads, *block.writes):
+        assert {e.dtype for r in region.region for e in (r.min, r.extent)} == {"int32"}

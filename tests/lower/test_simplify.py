@@ -251,3 +251,27 @@ def test_truth_values_of_data_that_wraps_around_stay():
     out = np.ones(1, "bool")
     interpret(after, np.array([2**31 - 1], "int32"), out)
     assert not out[0]
+
+
+def test_a_store_of_what_is_there_is_removed():
+    @T.prim_func
+    def func(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+        for i in range(16):
+            A[i] = A[i // 4 * 4 + i % 4]
+        for i in range(16):
+            B[i] = A[i]
+            B[i] = B[i]
+
+    for step in (RemoveNoOp(), Simplify()):
+        after = apply(step, func)
+        assert isinstance(after.body, S.For) and isinstance(after.body.body, S.BufferStore)
+
+
+def test_a_let_that_nobody_reads_leaves_the_effect_of_its_value():
+    @T.prim_func
+    def func():
+        v = T.call_extern("int32", "f")
+        T.evaluate(0)
+
+    after = RemoveNoOp()(IRModule({"main": func}))["main"]
+    assert isinstance(after.body, S.Evaluate) and after.body.value.op.name == "tir.call_extern"

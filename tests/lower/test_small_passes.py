@@ -82,3 +82,13 @@ def test_each_variable_is_bound_once():
     assert out["f"] is func and out["g"].params[0] is not func.params[0]
     assert all(structural_equal(out[n], shared[n]) for n in ("f", "g"))
     assert ConvertSSA()(out) is out
+
+
+def test_targets_of_functions_are_printed_and_parsed():
+    mod = BindTarget(Target("cuda", host="llvm"))(module("f"))
+    text = mod.script()
+    assert "T.target({" in text
+    again = from_source(text)["f"]
+    assert again.attrs["target"] == mod["f"].attrs["target"]
+    assert again.attrs["target"].host.kind.name == "llvm"
+    assert structural_equal(again, mod["f"])

@@ -174,6 +174,11 @@ def test_misfits_name_both_shapes(call, words):
     (lambda: op.nn.pixel_shuffle(var(4, 4), 2), "three dimensions at the least"),
     (lambda: op.nn.attention(var(1, 2, 1, 4), var(1, 2, 1, 4), var(1, 2, 1, 4),
                              causal_mask="Left"), "causal_mask is 'Left'"),
+    (lambda: op.repeat(var(2), 2 ** 62), "a size of 9223372036854775808, which is past"),
+    (lambda: op.tile(op.tile(var(2), [10 ** 18]), [10 ** 18]), "past the largest int64"),
+    (lambda: op.concat([op.zeros((2 ** 62,), "int8")] * 2, 0), "past the largest int64"),
+    (lambda: op.flatten(var(2 ** 32, 2 ** 32)), "past the largest int64"),
+    (lambda: op.cumsum(var(2 ** 40, 2 ** 40)), "past the largest int64"),
 ])
 def test_misfits_say_what_is_wrong(call, message):
     with pytest.raises(StructInfoError, match=message):

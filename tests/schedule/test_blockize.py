@@ -282,3 +282,20 @@ def test_neighbours_within_a_definition_become_one_block():
     kept(beside_a_view, lambda s: s.blockize([s.get_block("C"), s.get_block("E")]))
     refused(beside_a_view, lambda s: s.blockize([s.get_block("C"), s.get_block("D")]),
             "blocks_follow_one_another")
+
+
+@T.prim_func
+def held_back(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i, j in T.grid(4, 2):
+        with T.block("B"):
+            v = T.axis.spatial(4, i * 2 + j - 1)
+            T.where(1 <= i * 2 + j and i * 2 + j < 5)
+            B[v] = A[v] * T.float32(2)
+
+
+def test_iterators_that_a_condition_holds_back_stay_in_their_domain():
+    sch, before = start(held_back)
+    sch.blockize(sch.get_loops("B")[0])
+    check(sch, before)
+    assert "v_i = T.axis.spatial(4, i * 2 + j - 1)" in sch.mod.script()
+    assert "T.reads(A[0:4])" in sch.mod.script()

@@ -87,6 +87,15 @@ def test_a_word_of_tensorir_says_that_it_is_one(word):
                     f"    {word}\n    return x")
 
 
+@pytest.mark.parametrize("kind, param", [("T.prim_func", 'T.Buffer((4,), "float32")'),
+                                         ("R.function", 'R.Tensor((4,), "float32")')])
+def test_two_parameters_of_one_name_are_refused(kind, param):
+    text = f"@{kind}\ndef f(x: {param}, x: {param}):\n    "
+    with pytest.raises(DiagnosticError, match="there are two parameters 'x'") as raised:
+        from_source(text + ("x[0] = x[0]\n" if kind[0] == "T" else "return x\n"))
+    assert raised.value.line == 2
+
+
 def test_the_file_and_line_are_the_users_own():
     with pytest.raises(DiagnosticError) as raised:
         @T.prim_func

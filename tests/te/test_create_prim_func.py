@@ -279,3 +279,12 @@ def test_a_choice_between_an_index_and_a_number_has_one_type_when_indices_are_wi
         np.testing.assert_array_equal(outs[0], [0, -1, 2, -1, 4, 5])
         np.testing.assert_array_equal(outs[1], [2, -1, 2, -1, 4, 5])
         np.testing.assert_array_equal(outs[2], 2 * np.arange(6))
+
+
+def test_a_load_of_a_tensor_may_be_made_by_hand():
+    A = te.placeholder((11,), name="A")
+    B = te.compute((), lambda: tir.const(2, "float32"), name="B")
+    C = te.compute((11,), lambda x: A[x] + tir.ProducerLoad(B, []), name="C")
+    a, c = np.arange(11, dtype="float32"), np.zeros(11, "float32")
+    interpret(te.create_prim_func([C, A]), c, a)
+    np.testing.assert_array_equal(c, a + 2)

@@ -192,3 +192,35 @@ def test_all_results_of_a_stage_are_cached_together():
     np.testing.assert_allclose([b, c], [x + 1, x * 2])
     with pytest.raises(tvm.TVMError, match="all results of one stage"):
         te.create_schedule(B.op).cache_write([B], "local")
+
+
+def test_a_reducer_may_name_an_axis():
+    X = te.placeholder((10,), name="X")
+
+    def row(n):
+        k = te.reduce_axis((0, n + 1))
+        most = te.comm_reducer(lambda x, y: te.max(x, y + n.astype("float32")),
+                               lambda dtype: tvm.tir.const(-1, dtype) - n.astype(dtype))
+        return most(X[k], axis=k)
+
+    Y = te.compute((10,), row, name="Y")
+    x = np.random.default_rng(0).standard_normal(10).astype("float32")
+    # the reducer is no commutative one, but each step of it is known
+    want = np.array([max(-1.0 - n, *(x[: n + 1] + n)) for n in range(10)])
+    for cache in (False, True):
+        s = te.create_schedule(Y.op)
+        if cache:
+            s.cache_write(Y, "local")
+        runs(s, [X, Y], want, x)
+        f = tvm.build(s, [X, Y], "llvm")
+        out = tvm.nd.array(np.zeros(10, "float32"))
+        f(tvm.nd.array(x), out)
+        np.testing.assert_allclose(out.numpy(), want, rtol=1e-5)
+
+
+def test_memory_of_the_kind_it_is_in_changes_nothing():
+    A, B, C, D = chain()
+    s = te.create_schedule(D.op)
+    s[D].set_scope("global")
+    x = np.ones((12, 8), "float32")
+    runs(s, [A, D], (x + 1) * 2 - 3, x)

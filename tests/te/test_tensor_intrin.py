@@ -107,7 +107,7 @@ def test_what_is_no_intrinsic_is_refused():
         te.decl_tensor_intrin(C.op, lambda ins, outs: None, scalar_params=["n"])
 
 
-def _vadd(n):
+def _vadd(n, scope=""):
     x, y = te.placeholder((n,), name="x"), te.placeholder((n,), name="y")
     z = te.compute((n,), lambda i: x[i] + y[i], name="z")
 
@@ -118,7 +118,24 @@ def _vadd(n):
             c[i] = a[i] + b[i]
         return ib.get()
 
-    return te.decl_tensor_intrin(z.op, body, default_buffer_params={"offset_factor": 1})
+    binds = {t: tvm.tir.decl_buffer((n,), name=f"{t.op.name}_there", scope=scope, offset_factor=1)
+             for t in (x, y, z)} if scope else None
+    return te.decl_tensor_intrin(z.op, body, binds=binds,
+                                 default_buffer_params={"offset_factor": 1})
+
+
+def test_an_intrinsic_of_another_memory():
+    A, B = te.placeholder((6, 16), name="A"), te.placeholder((6, 16), name="B")
+    vadd = _vadd(16, "local")
+    C = te.compute((6, 16), lambda i: vadd(A[i, 0:16], B[i, 0:16]), name="C")
+    s = te.create_schedule(C.op)
+    for tensor in (A, B):
+        s.cache_read(tensor, "local", C)
+    s.cache_write(C, "local")
+    a, b = (np.random.default_rng(k).standard_normal((6, 16)).astype("float32") for k in (0, 1))
+    out = np.zeros_like(a)
+    interpret(s.to_module([A, B, C]), a, b, out)
+    np.testing.assert_allclose(out, a + b, rtol=1e-6)
 
 
 def test_a_computation_is_written_with_an_intrinsic():

@@ -50,4 +50,5 @@ def test_a_size_that_is_known_is_no_parameter_any_more():
                                                              elem_offset=8)})
     assert len(made.params) == 2
     buffer = made.buffer_map[made.params[0]]
-    assert [int(e) for e in (*buffer.shape, *buffer.strides, buffer.elem_offset)] == [4, 16, 20, 1, 8]
+    numbers = [int(e) for e in (*buffer.shape, *buffer.strides, buffer.elem_offset)]
+    assert numbers == [4, 16, 20, 1, 8]

@@ -99,3 +99,16 @@ def test_shapes_that_do_not_fit_are_both_named():
             operator(a, b)
     with pytest.raises(ValueError, match=r"\(3, 4\) cannot be broadcast to \(3, 5\)"):
         topi.broadcast_to(a, (3, 5))
+
+
+def test_operators_bear_tags_of_what_they_are():
+    tag = topi.tag
+    x, y, n = te.placeholder((4, 5)), te.placeholder((5,)), te.var("n")
+    for made, want in ((topi.add(x, y), tag.BROADCAST), (x * 2, tag.ELEMWISE),
+                       (n - x, tag.ELEMWISE), (topi.exp(x), tag.ELEMWISE),
+                       (topi.sum(x, axis=0), tag.COMM_REDUCE),
+                       (topi.argmax(x, axis=0), tag.COMM_REDUCE_IDX),
+                       (topi.transpose(x), tag.INJECTIVE)):
+        assert made.op.tag == want
+    assert tag.is_broadcast(tag.ELEMWISE) and not tag.is_broadcast(tag.INJECTIVE)
+    assert tag.is_injective(tag.BROADCAST) and not tag.is_injective(tag.COMM_REDUCE)

@@ -70,6 +70,12 @@ def live():
                               prose="With {live:tile} columns.")
 
 
+def threads():
+    from observe.gpu.programs import square_tiles
+
+    return mlc_lab.record_threads(square_tiles(32, 16, 2)).show()
+
+
 def typed():
     from observe.test_typed import PROGRAM, SCHEDULE
 
@@ -114,7 +120,7 @@ def class_report():
 
 
 VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed,
-         class_report, webgpu]
+         class_report, webgpu, threads]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)

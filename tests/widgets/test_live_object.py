@@ -56,6 +56,18 @@ def test_after_many_quick_changes_the_last_one_is_shown_with_its_counts(view):
     assert one.point["state"] == one.state and one.source._work is None
 
 
+def test_a_view_says_whether_it_is_known_what_a_change_did(view):
+    one = view()
+    one.set("tile", 16)
+    with one._lock:  # what the page has before anything was counted
+        assert one.why["known"] is False and one.why["said"] == []
+    assert at_rest(one)
+    end = time.monotonic() + 60
+    while not one.why["known"] and time.monotonic() < end:
+        time.sleep(0.02)
+    assert one.why["known"] and one.why["to"] == one._at.key
+
+
 def test_what_is_asked_for_while_a_thread_ends_is_computed(view):
     """The thread has looked, found nothing, and is about to end when the hand moves."""
     one = view()

@@ -44,6 +44,9 @@ import numpy as np
 from mlc_lab import relax
 vm = relax.VirtualMachine(relax.build(module(), "llvm"), mlc_lab.cpu())
 vm.trace("main", *[np.ones(s, "float32") for s in ((1, 64), (64, 32), (32, 10))]).show()""",
+    "threads": """\
+from observe.gpu.programs import square_tiles
+mlc_lab.record_threads(square_tiles(32, 16, 2)).show()""",
     "workbench": """\
 from tests.observe.schedules import module as product
 bench = mlc_lab.workbench(product())
@@ -186,6 +189,9 @@ def test_every_view_is_drawn_and_can_be_used(lab, chromium, path, scheme):
         machine = shown(page, "machine")
         machine.get_by_role("button", name="Next instruction").click()
         assert machine.locator(".count").inner_text().startswith("1 / ")
+        threads = shown(page, "threads")
+        threads.get_by_role("button", name="Next instruction").click()
+        assert "shared memory, A_shared" in threads.locator(".said").inner_text()
         bench = shown(page, "workbench")
         assert bench.locator(".attempts .node").count() == 2
         bench.locator('.attempts [data-node="0"]').click()

@@ -83,6 +83,12 @@ def test_a_wrong_result_and_a_kernel_that_does_not_compile_are_told(with_gpu, tm
         assert "failed: line" in said[1] and "nowhere" in said[1]
 
 
+def test_a_page_says_its_title_once(chromium, made, tmp_path):
+    with open_page(chromium) as page:
+        opened(page, made, tmp_path)
+        assert page.get_by_text("Product of 64", exact=True).count() == 1
+
+
 def test_without_webgpu_the_counts_are_shown(chromium, made, tmp_path):
     with open_page(chromium) as page:
         opened(page, made, tmp_path)

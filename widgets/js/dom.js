@@ -91,6 +91,19 @@ export function duration(seconds) {
   return `${digits(seconds / size)} ${name}`;
 }
 
+/** A speed is above what was measured if it is more than this above it (mlc_lab/observe/roofs.py). */
+export const MARGIN = 1.03;
+
+/**
+ * How much of the machine's peak a speed is, as ", 87 % of peak"; "" where that is not known. What
+ * is above it says so: the peak was measured at a busy moment.
+ * @param {number | null | undefined} fraction
+ */
+export function ofPeak(fraction) {
+  if (!fraction) return "";
+  return fraction > MARGIN ? ", above the measured peak" : `, ${percent(fraction)} of peak`;
+}
+
 /**
  * A fraction as "4.7 %".
  * @param {number} fraction

@@ -1,6 +1,6 @@
 // What a step cost, in words, and the Python of a schedule: what several views say of a step.
 
-import { digits, duration, percent, small } from "./dom.js";
+import { digits, duration, ofPeak, percent, small } from "./dom.js";
 
 /**
  * The measurement that belongs to the program a step leads to, or null.
@@ -64,7 +64,7 @@ export function facts(recording, at, first = 0) {
     const step = change(recording, at, first);
     if (step) found.push({ name: "Change", value: step.text, kind: step.kind });
     if (cost.gflops) {
-      const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
+      const peak = ofPeak(cost.peak_fraction);
       found.push({ name: "Speed", value: `${digits(cost.gflops)} GFLOP/s${peak}` });
     }
   } else {

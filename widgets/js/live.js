@@ -707,12 +707,16 @@ export class Live {
     else if (told && told.to === this.point?.key) said = told.said;
     /** @param {Data.LivePoint | null} point whether it was counted */
     const known = (point) => point?.cost.counts || point?.cost.inner;
+    const nothing = "the counts say nothing of this change";
+    const counted = told?.known && told.to === this.point?.key;
     const none = this.before
       ? all
         ? known(this.before) && known(this.point)
-          ? "the counts say nothing of this change"
+          ? nothing
           : "this page has no counts of both"
-        : "counted in a moment, where the counts say something"
+        : counted
+          ? nothing
+          : "being counted …"
       : "change something, and read here what it did";
     this.#why.replaceChildren(
       ...(said.length

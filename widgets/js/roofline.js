@@ -3,14 +3,12 @@
 // Roofs are the measured peak and the measured bandwidth of each level; a point stands at the exact
 // counts of its step. Points are buttons: a click, or Enter on the focused one, goes to the step.
 
-import { digits, escapeHTML } from "./dom.js";
+import { MARGIN, digits, escapeHTML } from "./dom.js";
 import { logarithmic, powersOfTen } from "./scale.js";
 
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
 const ROOF_TALL = 260;
 const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
-/** A point is above a roof if it is more than this part above it (mlc_lab/observe/roofs.py). */
-const MARGIN = 1.03;
 
 /**
  * A power of ten at an axis: "0.01", "1,000".
@@ -60,24 +58,17 @@ export function rooflinePoints(recording, level) {
 }
 
 /**
- * Why points lie above a roof, which has been measured again for them (mlc_lab/observe/roofs.py).
+ * Why a point lies above its roof, which was measured again for it (mlc_lab/observe/roofs.py); ""
+ * where none does.
  * @param {{ gflops: number, intensity: number }[]} points
- * @param {string} level
  * @param {number} peak
  * @param {number} speed the bandwidth of the level
  */
-export function saidOfAbove(points, level, peak, speed) {
-  const out = [];
-  if (points.some((p) => p.gflops > peak * MARGIN))
-    out.push("Above the peak: it was measured while the machine was busy.");
-  /** @param {{ gflops: number, intensity: number }} p */
-  const above = (p) => p.gflops > Math.min(peak, p.intensity * speed) * MARGIN;
-  if (points.some((p) => above(p) && p.gflops <= peak * MARGIN))
-    out.push(
-      `Above the roof of ${level}: bytes are counted from empty caches, times are taken with ` +
-        "filled ones.",
-    );
-  return out;
+export function saidOfAbove(points, peak, speed) {
+  const above = (/** @type {number} */ bytes) =>
+    points.some((p) => p.gflops > MARGIN * Math.min(peak, p.intensity * bytes));
+  if (above(Infinity)) return "Above the peak: it was measured while the machine was busy.";
+  return above(speed) ? "Above its roof: bytes are counted from empty caches." : "";
 }
 
 /**
@@ -176,11 +167,10 @@ export function drawRoofline(recording, level, current, width, word = "step") {
         : "") +
       `<title>${escapeHTML(said)}</title></g>`;
   }
-  const said = saidOfAbove(points, level, peak, bandwidth[level]).map(
-    (text) => `<p class="note">${escapeHTML(text)}</p>`,
-  );
+  const said = saidOfAbove(points, peak, bandwidth[level]);
   return (
     `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
-    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>${said.join("")}`
+    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>` +
+    (said && `<p class="note">${said}</p>`)
   );
 }

@@ -808,4 +808,49 @@ declare namespace Data {
     error: number;
     failure: string;
   }
+
+  /** Memory that threads use. */
+  interface ThreadBuffer {
+    name: string;
+    scope: "global" | "shared";
+    dtype: string;
+    itemsize: number;
+    size: number;
+    base: number;
+  }
+
+  /** A load or a store of a kernel. */
+  interface ThreadSite {
+    buffer: number;
+    text: string;
+    statement: string;
+    write: boolean;
+    nbytes: number;
+  }
+
+  /** What the threads of a block do: see `mlc_lab/observe/gpu/threads.py`. */
+  interface Threads {
+    kernel: string;
+    gpu: string;
+    text: string;
+    grid: number[];
+    block: number[];
+    chosen: number;
+    warp: number;
+    buffers: ThreadBuffer[];
+    sites: ThreadSite[];
+    lanes: (number | null)[][];
+    /** The site (-1: a barrier), the lanes, their shift, what each warp asks for. */
+    events: [number, number, number, number[]][];
+    total: number;
+    occupancy: {
+      blocks: number;
+      warps: number;
+      most_warps: number;
+      limit: string;
+      each: Record<string, number>;
+      now: Record<string, number>;
+      lifted: Record<string, [number, number, number, string][]>;
+    };
+  }
 }

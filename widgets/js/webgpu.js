@@ -99,10 +99,12 @@ class WebGPUView {
       const all = data.variants.map((_, n) => n).filter((n) => !data.variants[n].error);
       buttons.push(this.action(`Run all ${all.length}`, () => all));
     }
+    // a page has it as its heading
+    const title = this.model.get("titled") ? [] : [h("span", { class: "title" }, data.title)];
     return h(
       "section",
       { class: "mlc mlc-webgpu", role: "group", "aria-label": data.title },
-      h("div", { class: "bar" }, h("span", { class: "title" }, data.title), ...buttons),
+      h("div", { class: "bar" }, ...title, ...buttons),
       this.where,
       this.status,
       this.race,

@@ -4,7 +4,7 @@
 // the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
 // none, as in an exported page, one can walk about in what was tried.
 
-import { closest, digits, duration, h, later, percent, small } from "./dom.js";
+import { closest, digits, duration, h, later, ofPeak, percent, small } from "./dom.js";
 import { PaletteView } from "./palette.js";
 import { Programs } from "./program.js";
 import { PaneTools } from "./panes.js";
@@ -385,7 +385,7 @@ export class WorkbenchView {
         );
       }
       if (cost.gflops) {
-        const peak = cost.peak_fraction ? `, ${percent(cost.peak_fraction)} of peak` : "";
+        const peak = ofPeak(cost.peak_fraction);
         found.push(["Speed", `${digits(cost.gflops)} GFLOP/s${peak}`, ""]);
       }
     } else found.push(["Time", cost?.message || "not measured", "none"]);

@@ -45,7 +45,7 @@ def _sizes(wide: int, high: int, stride: int) -> dict[str, int]:
             "rows": 4 * high, "of_warp": 32 // wide}
 
 
-def draw(rng: random.Random) -> dict[str, object]:
+def draw(rng: random.Random) -> dict[str, int]:
     """The shape of a block, a warp of which has several rows, and a stride."""
     wide = rng.choice([8, 16])
     return _sizes(wide, rng.choice([8, 16, 32]), rng.choice([2, 4]))

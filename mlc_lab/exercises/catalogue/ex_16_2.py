@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 from ...target import Target
 from ...target.gpus import gpu_of
@@ -13,7 +14,7 @@ CARDS = ("nvidia/geforce-rtx-2080-ti", "nvidia/nvidia-t4", "nvidia/nvidia-a100",
 LIMITS = ("arithmetic", "memory")
 
 
-def truth(v: Values) -> dict[str, object]:
+def truth(v: Values) -> dict[str, Any]:
     """Least microseconds of arithmetic and of memory, which is longer, and the tile at which
     they are equal."""
     arithmetic = 2 * v.n ** 3 / (2 * v.processors * v.lanes * v.mhz * 1e6) * 1e6

@@ -146,7 +146,9 @@ def _book(data: bytes, name: str) -> Book:
     marks = read_json(data, name)
     try:
         seeds = {id: result["seed"] for id, result in marks["results"].items()}
-        entries = {id: Entry(seeds[id], answer) for id, answer in marks["answers"].items()}
+        versions = marks.get("versions", {})
+        entries = {id: Entry(seeds[id], answer, version=str(versions.get(id, "")))
+                   for id, answer in marks["answers"].items()}
         return Book(marks["student"], entries, dict(marks.get("hints", {})))
     except (KeyError, TypeError, AttributeError):
         return read_book(data, name)

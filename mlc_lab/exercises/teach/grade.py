@@ -22,7 +22,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ...reading import DataError, read_json
-from ..catalogue import get
+from ..catalogue import get, version
 from ..exercise import ExerciseError
 from ..judge import Judge, nothing
 from ..result import Result
@@ -36,6 +36,7 @@ FORMAT = "mlc-lab marks"
 #: the variant of answers that do not name theirs, as those of a notebook that lost its metadata,
 #: where no roster says it; what is handed out without a seed has it too
 DEFAULT = "0"
+OTHER_VERSION = "answered in another version of the exercise; the marks are of this one"
 NO_SEED = f"the answers do not say of which variant they are: {DEFAULT} is taken"
 
 
@@ -53,6 +54,8 @@ class Graded:
     found: dict[str, Result] = field(default_factory=dict)
     #: by exercise a digest of all that its marks depend on
     digests: dict[str, str] = field(default_factory=dict)
+    #: by exercise the version that was answered, where the file of answers says it
+    versions: dict[str, str] = field(default_factory=dict)
     #: what the learning platform says: see `collect.Handed`
     platform: str = ""
     number: str = ""
@@ -191,6 +194,11 @@ def _graded(one: Handed, task: _Task, judge: Judge, known: dict[str, tuple[str, 
     if not (task.seeds or {}).get(one.student) and any(
             entry.seed == "" for id, entry in entries.items() if id in task.ids):
         made.note = "; ".join(filter(None, (made.note, NO_SEED)))
+    made.versions = {id: entry.version for id, entry in sorted(entries.items())
+                     if id in task.ids and entry.version}
+    others = [id for id, answered in made.versions.items() if answered != version(id)]
+    if others:
+        made.note = "; ".join(filter(None, (made.note, f"{', '.join(others)}: {OTHER_VERSION}")))
     for id in task.ids:
         entry = entries.get(id)
         seed = (task.seeds or {}).get(one.student) or (entry.seed if entry else "") or DEFAULT

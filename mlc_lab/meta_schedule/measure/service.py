@@ -56,7 +56,8 @@ def _build_gpu(mod: Any, target: Any) -> dict:
         return {"status": "ok", "obj": compiled.obj, "meta": meta}
     if real:
         return {"status": "ok", "obj": b"", "meta": {"module": mod, "target": str(target)}}
-    return {"status": "ok", "obj": b"", "meta": {"modelled": count_gpu(mod, target, quick=True).seconds}}
+    seconds = count_gpu(mod, target, quick=True).seconds
+    return {"status": "ok", "obj": b"", "meta": {"modelled": seconds}}
 
 
 def run_gpu(request: dict) -> dict:

@@ -2,8 +2,11 @@
 
     counts.py       `count_gpu`: the counts, as an object with a table
     races.py        `find_races`: threads that clash, barriers that some threads miss
+    threads.py      `record_threads`: what the threads of one block do, in time order
     model.py        the time of a model from the counts
-    lockstep.py     all threads of some blocks, statement by statement; expressions.py its values
+    lockstep.py     all threads of some blocks, statement by statement; expressions.py its values;
+                    repeats.py loops whose iterations do alike
+    sampled.py      counts from the blocks of one multiprocessor
     browser.py      `in_browser`: kernels as WGSL, with all that a page needs to run them
     launching.py    runs the host's function of a program, which launches the kernels
     requests.py     what a warp asks of memory at once: 32-byte sectors, bank conflicts

@@ -539,4 +539,5 @@ def time_of_call(mod: IRModule, target: Target, name: str, args: Sequence[Any]
     return counts.seconds, f"modelled for {gpu.name}, not measured"
 
 
-__all__ = ["MIXED", "GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch", "time_of_call"]
+__all__ = ["MIXED", "GPUCounts", "KernelCounts", "SiteCount", "count_gpu", "count_launch",
+           "time_of_call"]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Callable, ParamSpec, TypeVar
 
 from ...tir import expr as E
 from ...tir import op as O
+from ...tir.op.arithmetic import exact_sizes
 from ..expr import Call, Constant, DataTypeImm, Expr, PrimValue, StringImm, as_expr
 from ..struct_info import (
     OBJECT, ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, as_dim,
@@ -227,7 +228,12 @@ class Declaration:
             axis = call.attrs[name]
             if axis is not None and infos[0].ndim != -1:
                 axis_of(call, axis, infos[0].ndim, name)
-        return _of_body(self, call, *infos) if self.rule is None else self.rule(call, *infos)
+        try:
+            with exact_sizes():
+                return _of_body(self, call, *infos) if self.rule is None else self.rule(
+                    call, *infos)
+        except OverflowError as error:
+            raise misfit(call, str(error)) from None
 
     def compute(self, call: Call, values: Any) -> Any:
         """The body on tensors for the arguments, with the attributes of the call."""

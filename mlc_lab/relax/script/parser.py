@@ -107,14 +107,11 @@ def _global_call(functions: Mapping[str, GlobalVar], effects: Callable[[], bool]
 
 def _head(parser: Parser, node: ast.FunctionDef, current: RelaxFunction) -> list[Var]:
     """The parameters, and the symbols and result that the head declares."""
-    args = node.args
-    if args.vararg or args.kwarg or args.kwonlyargs or args.defaults:
-        raise parser.error(node, "a Relax function has plain parameters only, without defaults")
-    params = []
+    given, params = parser.plain_parameters(node, "a Relax function"), []
     for item in node.body:
         if isinstance(item, ast.Assign):
             current.declared.update(_declarations(parser, item))
-    for arg in args.posonlyargs + args.args:
+    for arg in given:
         if arg.annotation is None:
             raise parser.error(arg, f"parameter {arg.arg!r} has no struct info",
                                f'write for example {arg.arg}: R.Tensor(("n", 128), "float32")')

@@ -8,6 +8,8 @@ some x. `PassContext(config={"tir.fast_math": True})` takes them for x and 0.
 
 from __future__ import annotations
 
+import threading
+from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -22,7 +24,7 @@ from ..numbers import DIVISIONS, FLOAT_OPS, INT_OPS, fit
 from .conversion import const, convert, match_types
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from ..expr import ExprLike
 
 _CONSTANTS = (IntImm, FloatImm)
@@ -35,6 +37,25 @@ class DivisionByZero(MLCError, ZeroDivisionError):
 # ------------------------------------------------------------------------------- folding
 
 
+class _Sizes(threading.local):
+    """Whether constants of int64 are sizes, which do not wrap around, in this thread."""
+
+    exact = False
+
+
+_SIZES = _Sizes()
+
+
+@contextmanager
+def exact_sizes() -> Iterator[None]:
+    """What is folded inside computes shapes: a constant past int64 is an OverflowError."""
+    before, _SIZES.exact = _SIZES.exact, True
+    try:
+        yield
+    finally:
+        _SIZES.exact = before
+
+
 def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """The value of `cls(a, b)` where constants decide it, else None. Operands have one type.
 
@@ -43,7 +64,11 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     if type(a) is IntImm and type(b) is IntImm:
         if cls in DIVISIONS and b.value == 0:
             raise DivisionByZero(f"division of {a.value} by zero")
-        return const(INT_OPS[cls](a.value, b.value), a.dtype)
+        value = INT_OPS[cls](a.value, b.value)
+        if a.dtype == "int64" and _SIZES.exact and not -(1 << 63) <= value < 1 << 63:
+            raise OverflowError(f"{a.value} and {b.value} make a size of {value}, which is past "
+                                "the largest int64")
+        return const(value, a.dtype)
     if type(a) is FloatImm:
         return _fold_floats(cls, a, b) if type(b) is FloatImm else _fold_float(cls, a, b, True)
     if type(b) is FloatImm:

@@ -22,7 +22,15 @@ def install() -> None:
     """Give the operators to PrimExpr and, for its variable, to IterVar."""
 
     def forward(fn: Operator) -> Operator:
-        return lambda self, other: fn(self, other)
+        def operator(self: PrimExpr, other: Any) -> Any:
+            try:
+                return fn(self, other)
+            except TypeError:
+                if getattr(other, "takes_operators", False):  # a whole tensor, see te/tensor.py
+                    return NotImplemented
+                raise
+
+        return operator
 
     def reflected(fn: Operator) -> Operator:
         return lambda self, other: fn(other, self)

@@ -297,6 +297,23 @@ def test_other_operators(name, how):
             check(fn, (torch.randn(shape), torch.randn(shape)), how)
 
 
+@pytest.mark.parametrize("how", [*BOTH.args[1], "decomposed"])
+def test_a_margin_of_several_classes(how):
+    """What is named after the first -1 does not count; it does in torch's decomposition."""
+    rows, names = torch.randn(4, 4), torch.tensor([[0, 2, -1, 1], [1, -1, 0, 0], [3, 2, 1, 0],
+                                                   [-1, 0, 1, 2]])
+    for reduction in ("none", "mean", "sum"):
+        def fn(x, t, reduction=reduction):
+            if how == "decomposed":
+                kind = ["none", "mean", "sum"].index(reduction)
+                return torch.ops.aten.multilabel_margin_loss_forward(x, t, kind)[0]
+            return F.multilabel_margin_loss(x, t, reduction=reduction)
+
+        for args in ((rows, names), (rows[0], names[0])):
+            got = runner(imported(fn, args, "export" if how == "decomposed" else how))(*args)
+            agrees(got, fn(*args))
+
+
 def test_other_operators_of_any_size():
     def fn(x, y):
         return (torch.linspace(-1, 2, x.shape[0]), torch.tensordot(x, y, ([0], [0])),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from typing import TYPE_CHECKING, Any, Callable
 
-from ....ir.dtype import is_float
+import numpy as np
+
+from ....ir.dtype import is_float, numpy_dtype
 from ....tir import op as O
 from ....tir.expr import Cast, Div, PrimExpr
+from ....topi.utils import sum_type
 from .... import topi
 from ... import op
 from .importer import Importer, is_tensor, rule
@@ -168,18 +172,50 @@ def numbers(*values: Operand) -> bool:
 def _binary(names: tuple[str, ...], build: Callable[..., Expr], plain: Callable[..., Any]) -> None:
     @rule(*names)
     def translate(im: Importer, a: Operand, b: Operand, *, alpha: Operand = 1) -> Any:
-        if alpha != 1:
-            b = im.emit(op.multiply(b, im.operand(alpha, im.dtype(b)))) if is_tensor(
-                b) else b * alpha
         if numbers(a, b):
-            return plain(a, b)
-        return im.emit(build(*im.pair(a, b)))
+            return plain(a, b if alpha == 1 else b * alpha)
+        if alpha == 1:
+            return im.emit(build(*im.pair(a, b)))
+        return _in_wide(im, lambda x, y: im.emit(build(*im.pair(x, _times_number(
+            im, y, alpha)))), a, b)
+
+
+def _in_wide(im: Importer, compute: Callable[..., Any], *values: Operand) -> Any:
+    """Something of several steps. That of 16-bit floats is computed in float32, as torch does it:
+    300 * 300 is none of float16's numbers, also where the next step makes it small."""
+    own = functools.reduce(im.promoted_dtypes, map(im.dtype, filter(is_tensor, values)))
+    if sum_type(own) == own:
+        return compute(*values)
+    return im.cast(compute(*(im.cast(v, sum_type(own)) for v in values)), own)
 
 
 for _names, _build, _plain in (
         (("add", "iadd"), op.add, operator.add),
         (("sub", "subtract", "isub"), op.subtract, operator.sub)):
     _binary(_names, _build, _plain)
+
+
+def _scaled(im: Importer, build: Callable[..., Expr], a: Operand, b: Operand) -> Any:
+    """A product or a quotient. A number that a 16-bit float does not hold (0.1, 1e5) stays what it
+    is: torch computes with it in float32."""
+    dtype = im.promoted(a, b)
+    wide = sum_type(dtype)
+    with np.errstate(over="ignore"):
+        held = wide == dtype or all(
+            float(np.asarray(v, numpy_dtype(dtype))) == v for v in (a, b)
+            if isinstance(v, (int, float)))
+    if held:
+        return im.emit(build(*im.pair(a, b)))
+    return im.cast(im.emit(build(im.operand(a, wide), im.operand(b, wide))), dtype)
+
+
+@rule("mul", "multiply", "imul")
+def _product(im: Importer, a: Operand, b: Operand) -> Any:
+    return a * b if numbers(a, b) else _scaled(im, op.multiply, a, b)
+
+
+def _times_number(im: Importer, x: Operand, value: Operand) -> Any:
+    return x if value == 1 else _product(im, x, value)
 
 
 def _plain_binary(names: tuple[str, ...], build: Callable[..., Expr], plain: Callable[..., Any]
@@ -196,7 +232,6 @@ def _shift(build: Callable) -> Callable:
 
 
 for _names, _build, _plain in (
-        (("mul", "multiply", "imul"), op.multiply, operator.mul),
         (("maximum",), op.maximum, O.max_value_of), (("minimum",), op.minimum, O.min_value_of),
         (("eq",), op.equal, operator.eq), (("ne", "not_equal"), op.not_equal, operator.ne),
         (("lt", "less"), op.less, operator.lt), (("le", "less_equal"), op.less_equal, operator.le),
@@ -322,10 +357,8 @@ def _isclose(im: Importer, a: Operand, b: Operand, rtol: float = 1e-5, atol: flo
 
 @rule("rsub")
 def _rsub(im: Importer, a: Operand, b: Operand, alpha: Operand = 1) -> Any:
-    if alpha != 1:
-        a = im.emit(op.multiply(a, im.operand(alpha, im.dtype(a))))
-    x, y = im.pair(b, a)
-    return im.emit(op.subtract(x, y))
+    return _in_wide(im, lambda x, y: im.emit(op.subtract(*im.pair(y, _times_number(
+        im, x, alpha)))), a, b)
 
 
 @rule("div", "divide", "truediv", "true_divide", "itruediv")
@@ -340,8 +373,9 @@ def divided(im: Importer, a: Operand, b: Operand, *, rounding_mode: str | None =
     if integers and rounding_mode == "trunc":
         return im.emit(op.divide(x, y))
     if integers:
-        x, y = im.operand(a, "float32"), im.operand(b, "float32")
-    out = im.emit(op.divide(x, y))
+        out = im.emit(op.divide(im.operand(a, "float32"), im.operand(b, "float32")))
+    else:
+        out = _scaled(im, op.divide, a, b)
     return im.emit(op.trunc(out)) if rounding_mode == "trunc" else out
 
 
@@ -433,31 +467,27 @@ def _where(im: Importer, condition: Expr, a: Operand | None = None, b: Operand |
     return im.emit(op.where(im.cast(condition, "bool"), *im.tensors(a, b)))
 
 
-def _product(im: Importer, a: Operand, b: Operand) -> Any:
-    return im.emit(op.multiply(*im.pair(a, b)))
-
-
 def added(im: Importer, a: Operand, b: Operand) -> Any:
     """a + b with torch's promotion."""
     return im.emit(op.add(*im.pair(a, b)))
 
 
 @rule("addcmul")
-def _addcmul(im: Importer, x: Operand, a: Operand, b: Operand, *, value: float = 1) -> Any:
-    out = _product(im, a, b)
-    return added(im, x, out if value == 1 else _product(im, out, value))
+def _addcmul(im: Importer, x: Expr, a: Expr, b: Expr, *, value: float = 1) -> Any:
+    return _in_wide(im, lambda x, a, b: added(im, x, _times_number(
+        im, _product(im, a, b), value)), x, a, b)
 
 
 @rule("addcdiv")
-def _addcdiv(im: Importer, x: Operand, a: Operand, b: Operand, *, value: float = 1) -> Any:
-    out = divided(im, a, b)
-    return added(im, x, out if value == 1 else _product(im, out, value))
+def _addcdiv(im: Importer, x: Expr, a: Expr, b: Expr, *, value: float = 1) -> Any:
+    return _in_wide(im, lambda x, a, b: added(im, x, _times_number(
+        im, divided(im, a, b), value)), x, a, b)
 
 
 @rule("lerp")
 def _lerp(im: Importer, a: Operand, b: Operand, weight: Operand) -> Any:
-    away = im.emit(op.subtract(*im.pair(b, a)))
-    return added(im, a, _product(im, away, weight))
+    return _in_wide(im, lambda a, b, weight: added(im, a, _product(
+        im, im.emit(op.subtract(*im.pair(b, a))), weight)), a, b, weight)
 
 
 __all__ = ["added", "as_float", "divided", "numbers", "whole"]

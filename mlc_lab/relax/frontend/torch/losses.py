@@ -223,6 +223,35 @@ def _triplet(im: Importer, anchor: Expr, positive: Expr, negative: Expr, margin:
     return reduced(im, _positive(im, away), reduction)
 
 
+@rule("multilabel_margin_loss")
+def _multilabel_margin(im: Importer, x: Expr, target: Expr, reduction: str | int = 1) -> Any:
+    """For each class j that is named before the first -1 and each class k that is not, what
+    1 - x[j] + x[k] is above 0, over the number of classes. (torch's own decomposition counts what is
+    named after the -1, as if it were class 0.)"""
+    last, dtype, kind = im.ndim(x) - 1, im.dtype(x), im.dtype(target)
+    classes = im.shape(x)[last]
+    places = im.emit(op.arange(0, classes, 1, kind))
+    ends = im.emit(op.less(target, im.const(0, kind)))
+    end = im.emit(op.min(im.emit(op.where(ends, places, im.tensor(classes, kind))), [last], True))
+    named = im.emit(op.less(places, end))
+    chosen = im.emit(op.where(named, target, im.const(-1, kind)))
+    own = im.emit(op.equal(im.emit(op.expand_dims(chosen, last + 1)), places))
+    others = im.emit(op.logical_not(im.cast(im.emit(op.max(im.cast(own, "int8"), [last], True)),
+                                            "bool")))
+    safe = im.emit(op.where(named, target, im.const(0, kind)))
+    score = im.emit(op.expand_dims(im.emit(op.gather_elements(x, safe, last)), last + 1))
+    away = im.emit(op.subtract(im.emit(op.expand_dims(x, last)), score))
+    away = _positive(im, im.emit(op.add(away, im.const(1, dtype))))
+    both = im.emit(op.logical_and(im.emit(op.expand_dims(named, last + 1)), others))
+    loss = im.emit(op.sum(im.emit(op.where(both, away, im.const(0, dtype))), [last, last + 1]))
+    return reduced(im, im.emit(op.divide(loss, im.tensor(classes, dtype))), reduction)
+
+
+@rule("multilabel_margin_loss_forward")
+def _multilabel_margin_forward(im: Importer, x: Expr, target: Expr, reduction: int) -> Any:
+    return (_multilabel_margin(im, x, target, reduction),)
+
+
 # ------------------------------------------------------------------------------- classes
 
 

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import is_float
+from ....topi.utils import sum_type
 from ... import op
 from .arithmetic import as_float
 from .importer import Importer, dtype_name, is_tensor, rule
@@ -157,10 +158,12 @@ def _count_nonzero(im: Importer, x: Expr, dim: Dims = None) -> Any:
 
 def spread(im: Importer, x: Expr, dim: Dims, unbiased: bool | None, keepdim: bool,
            correction: float | None) -> Any:
-    """The variance: the sum of squared distances to the mean over max(n - correction, 0)."""
+    """The variance: the sum of squared distances to the mean over max(n - correction, 0); in
+    float32 for 16-bit floats."""
     if isinstance(dim, bool):  # torch.var(x, unbiased)
         dim, unbiased = None, dim
     less = correction if correction is not None else (1 if unbiased in (None, True) else 0)
+    x = im.cast(x, sum_type(im.dtype(x)))
     axes = axes_of(im, x, dim)
     sizes = im.shape(x)
     count: Any = 1
@@ -186,13 +189,14 @@ def spread(im: Importer, x: Expr, dim: Dims, unbiased: bool | None, keepdim: boo
 @rule("var")
 def _var(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
          keepdim: bool = False, *, correction: float | None = None) -> Any:
-    return spread(im, x, dim, unbiased, keepdim, correction)
+    return im.cast(spread(im, x, dim, unbiased, keepdim, correction), im.dtype(x))
 
 
 @rule("std")
 def _std(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
          keepdim: bool = False, *, correction: float | None = None) -> Any:
-    return im.emit(op.sqrt(_var(im, x, dim, unbiased, keepdim, correction=correction)))
+    out = im.emit(op.sqrt(spread(im, x, dim, unbiased, keepdim, correction)))
+    return im.cast(out, im.dtype(x))
 
 
 @rule("var_mean")
@@ -206,8 +210,9 @@ def _var_mean(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = N
 @rule("std_mean")
 def _std_mean(im: Importer, x: Expr, dim: Dims = None, unbiased: bool | None = None,
               keepdim: bool = False, *, correction: float | None = None) -> Any:
-    var, mean = _var_mean(im, x, dim, unbiased, keepdim, correction=correction)
-    return im.emit(op.sqrt(var)), mean
+    over = None if isinstance(dim, bool) else dim
+    return (_std(im, x, dim, unbiased, keepdim, correction=correction),
+            _mean(im, x, over, keepdim))
 
 
 # ------------------------------------------------------------------------------- norms
@@ -221,7 +226,9 @@ def norm(im: Importer, x: Expr, p: float = 2, dim: Dims = None, keepdim: bool = 
     if isinstance(p, str):
         raise ValueError(f"the norm {p!r} of matrices is not translated")
     x = as_float(im, im.cast(x, dtype_name(dtype, im.dtype(x))))
-    axes = axes_of(im, x, dim)
+    axes, own = axes_of(im, x, dim), im.dtype(x)
+    if sum_type(own) != own:  # 300 * 300 is none of float16's numbers
+        return im.cast(norm(im, im.cast(x, sum_type(own)), p, dim, keepdim), own)
     size = im.emit(op.abs(x))
     if p in (math.inf, -math.inf):
         return im.emit((op.max if p > 0 else op.min)(size, axes, keepdim))
@@ -273,27 +280,30 @@ def _dist(im: Importer, a: Expr, b: Expr, p: float = 2) -> Any:
 @rule("cosine_similarity")
 def _cosine_similarity(im: Importer, x1: Expr, x2: Expr, dim: int = 1, eps: float = 1e-8) -> Any:
     """a . b / (max(|a|, eps) max(|b|, eps)) along `dim`."""
-    dtype = im.promoted(x1, x2)
+    own = im.promoted(x1, x2)
+    dtype = sum_type(own)
+    x1, x2 = im.cast(x1, dtype), im.cast(x2, dtype)
     both = im.emit(op.multiply(*im.pair(x1, x2)))
     sizes = im.shape(both)
     least = im.const(eps, dtype)
     lengths = []
-    for t in (im.cast(x1, dtype), im.cast(x2, dtype)):
+    for t in (x1, x2):
         lengths.append(im.emit(op.maximum(norm(im, im.broadcast(t, sizes), 2, dim), least)))
-    return im.emit(op.divide(im.emit(op.sum(both, axes_of(im, both, dim))),
-                             im.emit(op.multiply(*lengths))))
+    return im.cast(im.emit(op.divide(im.emit(op.sum(both, axes_of(im, both, dim))),
+                                     im.emit(op.multiply(*lengths)))), own)
 
 
 @rule("logsumexp", "special_logsumexp")
 def _logsumexp(im: Importer, x: Expr, dim: Dims, keepdim: bool = False) -> Any:
     """max + log(sum(exp(x - max))), where a maximum that is infinite counts as 0."""
     x = as_float(im, x)
-    axes = axes_of(im, x, dim)
+    axes, own = axes_of(im, x, dim), im.dtype(x)
+    x = im.cast(x, sum_type(own))
     top = im.emit(op.max(x, axes, True))
     finite = im.emit(op.isfinite(top))
     top = im.emit(op.where(finite, top, im.const(0, im.dtype(x))))
     total = im.emit(op.sum(im.emit(op.exp(im.emit(op.subtract(x, top)))), axes, True))
-    out = im.emit(op.add(im.emit(op.log(total)), top))
+    out = im.cast(im.emit(op.add(im.emit(op.log(total)), top)), own)
     gone = list(range(im.ndim(x))) if axes is None else axes
     return out if keepdim or not gone else im.emit(op.squeeze(out, gone))
 
