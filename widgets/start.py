@@ -32,7 +32,7 @@ from mlc_lab.observe import doctor
 WORDS, LINE, CELL, EXERCISE = 150, 0.1, 0.5, 5
 #: what is used where it is there: its import or command, what for, and how to get it
 PARTS = (
-    ("torch", "lesson 11, models from PyTorch", "pip install torch"),
+    ("torch", "lessons 11 and 23, models from PyTorch", "pip install torch"),
     ("onnx", "models from ONNX files", "pip install onnx"),
     ("sklearn", "the cost model of a search, lessons 9 and 10", "pip install 'mlc-lab[tune]'"),
     ("matplotlib", "charts, and pictures as PNG", "pip install matplotlib"),

@@ -20,9 +20,8 @@ import pytest
 
 from mlc_lab import exercises
 from mlc_lab.backend.interp import interpret
-from mlc_lab.build import build
 from mlc_lab.exercises.answers import read
-from mlc_lab.exercises.checks.equivalent import program_of
+from mlc_lab.exercises.checks.equivalent import program_of, run_compiled
 from mlc_lab.exercises.checks.models import Model, model_of, random_inputs, registered
 from mlc_lab.exercises.judging import marks
 from mlc_lab.observe.inner_loop import statements_run
@@ -154,11 +153,11 @@ def _both(variant, have, right, seed):
     small = statements_run(right, sizes) <= INTERPRETED
     out = []
     for mod in (have, right):
-        copies, name = [a.copy() for a in arrays], only_function(mod)[0]
         if small:
-            interpret(mod, *copies, func_name=name)
+            copies = [a.copy() for a in arrays]
+            interpret(mod, *copies, func_name=only_function(mod)[0])
         else:
-            build(mod, "llvm")[name](*copies)
+            copies = run_compiled(mod, arrays)
         out.append(copies)
     return out
 

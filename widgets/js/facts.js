@@ -1,6 +1,11 @@
 // What a step cost, in words, and the Python of a schedule: what several views say of a step.
 
+<<<<<<< HEAD
 import { digits, duration, ofPeak, percent, small } from "./dom.js";
+=======
+import { digits, duration, percent, small } from "./dom.js";
+import { gpuFacts } from "./gpu_counts.js";
+>>>>>>> w-gpu
 
 /**
  * The measurement that belongs to the program a step leads to, or null.
@@ -56,6 +61,7 @@ export function facts(recording, at, first = 0) {
   const cost = costOf(recording, step);
   if (step.error) return [{ name: "Result", value: "refused: nothing changed", kind: "bad" }];
   if (!cost) return [{ name: "Time", value: "not measured", kind: "none" }];
+  if (cost.gpu && !cost.time) return gpuFacts(recording, at);
   const found = [];
   if (cost.time) {
     const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;

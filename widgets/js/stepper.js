@@ -8,6 +8,7 @@ import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
 import { costOf, facts, pythonUpTo } from "./facts.js";
+import { gpuTable } from "./gpu_counts.js";
 import { guessing } from "./guess.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
@@ -347,6 +348,7 @@ export class Stepper {
         ),
       ),
       this.counts.element,
+      gpuTable(this.recording, (at) => this.show(at)) ?? "",
       h(
         "details",
         { class: "so-far" },

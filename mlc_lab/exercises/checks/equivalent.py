@@ -64,7 +64,7 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
             return Found(False, problem)
         small = max(statements_run(_mod(answer), ours),
                     statements_run(right, sizes)) <= INTERPRETED
-        run = _interpreted if small else _compiled
+        run = _interpreted if small else run_compiled
         expected = run(right, arrays)
         try:
             found = run(_mod(answer), arrays)
@@ -194,7 +194,8 @@ def _interpreted(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
     return out
 
 
-def _compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+def run_compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """What a program makes of arrays, as machine code; kernels of a GPU run on the CPU."""
     out = [a.copy() for a in arrays]
     name, func = only_function(mod)
     with np.errstate(all="ignore"):
@@ -313,4 +314,4 @@ def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer:
     return log.nodes[last[0].site], dict(zip(loops, last[0].iteration))
 
 
-__all__ = ["equivalent", "first_difference", "program_of", "too_large"]
+__all__ = ["equivalent", "first_difference", "program_of", "run_compiled", "too_large"]
