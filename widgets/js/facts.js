@@ -1,11 +1,7 @@
 // What a step cost, in words, and the Python of a schedule: what several views say of a step.
 
-<<<<<<< HEAD
 import { digits, duration, ofPeak, percent, small } from "./dom.js";
-=======
-import { digits, duration, percent, small } from "./dom.js";
 import { gpuFacts } from "./gpu_counts.js";
->>>>>>> w-gpu
 
 /**
  * The measurement that belongs to the program a step leads to, or null.
