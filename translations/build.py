@@ -34,8 +34,10 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "02_tensorir_and_blocks", "03_schedule_primitives", "04_traces_and_replay",
     "05_memory_and_caches", "06_end_to_end_model", "07_te_schedules", "08_random_search",
     "09_evolutionary_search", "10_tuning_a_model", "11_frameworks", "12_graph_optimization",
-    "17_blocks_to_machine_code", "18_why_a_split_is_legal", "19_vectors_and_the_pipeline",
-    "20_all_cores", "21_extend_the_lab", "22_convolution_and_attention", "exercises", "command")}
+    "13_threads_and_blocks", "14_shared_memory", "15_reductions_across_threads",
+    "16_tuning_for_a_gpu", "17_blocks_to_machine_code", "18_why_a_split_is_legal",
+    "19_vectors_and_the_pipeline", "20_all_cores", "21_extend_the_lab",
+    "22_convolution_and_attention", "23_a_small_language_model", "exercises", "command")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
                                         b"Generated-By"))
