@@ -10,8 +10,10 @@ as long as there is one.
 
 from __future__ import annotations
 
+import ast
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -35,7 +37,8 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "05_memory_and_caches", "06_end_to_end_model", "07_te_schedules", "08_random_search",
     "09_evolutionary_search", "11_frameworks", "12_graph_optimization",
     "17_blocks_to_machine_code", "18_why_a_split_is_legal", "19_vectors_and_the_pipeline",
-    "20_all_cores", "21_extend_the_lab", "22_convolution_and_attention", "exercises", "command")}
+    "20_all_cores", "21_extend_the_lab", "22_convolution_and_attention", "exercises", "command",
+    "views")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
                                         b"Generated-By"))
@@ -64,10 +67,37 @@ def of_commands() -> Iterator[tuple[str, str, str]]:
         yield "command", getattr(holder, name), "mlc-lab --help"
 
 
+#: a call of `t` in a script, and the literal (or the sum of several) that is its text
+_SAID = re.compile(r"""\bt\(\s*((?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\s|\+)+)""")
+_LITERAL = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+
+
+def said_in(script: str) -> Iterator[str]:
+    """The texts of the calls of `t` in a script of the views."""
+    for call in _SAID.findall(script):
+        yield "".join(ast.literal_eval(part) for part in _LITERAL.findall(call))
+
+
+def of_views() -> Iterator[tuple[str, str, str]]:
+    """The same of the views: what their scripts say, and Python with `text(..., "views")`."""
+    for path in sorted((ROOT / "widgets" / "js").glob("*.js")):
+        for message in said_in(path.read_text(encoding="utf-8")):
+            yield "views", message, f"widgets/js/{path.name}"
+    for path in (*sorted((ROOT / "widgets").glob("*.py")), *sorted((ROOT / "mlc_lab").rglob("*.py"))):
+        source = path.read_text(encoding="utf-8")
+        if '"views")' not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Call(func=ast.Name("text"), args=[ast.Constant(str(message)),
+                                                           ast.Constant("views"), *_]):
+                    yield "views", message, path.relative_to(ROOT).as_posix()
+
+
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_commands()):
+    for source in (of_lessons(), of_exercises(), of_commands(), of_views()):
         for domain, message, where in source:
             if domain not in made:
                 made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)
