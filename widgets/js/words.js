@@ -1,7 +1,10 @@
 // The words of the views, in the language in which the view was made (see bundle.py, words).
 //
 // Texts are written in English, where they are used: t("Step {at} of {last}", { at, last }). The
-// catalogue of translations is made of these calls, so the text is one literal there.
+// catalogue of translations is made of these calls, so the text is one literal there. Words that come
+// with the data of a view are looked up as they are: t("loop"), t("block"), t("iterator"),
+// t("buffer"), t("new"), t("changed"), t("moved"), t("removed"), t("step"), t("state"),
+// t("memory operands"), t("load"), t("store"), t("fma"), t("arithmetic"), t("shuffle"), t("compare").
 
 /** The texts in another language, by the English ones; its name is that of "". @type {Record<string, string>} */
 let words = {};
