@@ -27,6 +27,7 @@ from mlc_lab.cli import _parser
 from mlc_lab.exercises.catalogue import catalogue
 from mlc_lab.language import FOLDER, LANGUAGES, lessons
 from mlc_lab.language.command import texts_of
+from mlc_lab.schedule.error import RULE
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "translations"
@@ -38,7 +39,7 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "09_evolutionary_search", "11_frameworks", "12_graph_optimization",
     "17_blocks_to_machine_code", "18_why_a_split_is_legal", "19_vectors_and_the_pipeline",
     "20_all_cores", "21_extend_the_lab", "22_convolution_and_attention", "exercises", "command",
-    "views")}
+    "views", "rules")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
                                         b"Generated-By"))
@@ -94,10 +95,35 @@ def of_views() -> Iterator[tuple[str, str, str]]:
                     yield "views", message, path.relative_to(ROOT).as_posix()
 
 
+def of_rules() -> Iterator[tuple[str, str, str]]:
+    """The rules that refusals name, each a text of its own: what it asks for is said beside them."""
+    yield "rules", RULE, "mlc_lab/schedule/error.py"
+    for path in sorted((ROOT / "mlc_lab").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "Refusal(" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Call(func=ast.Name("Refusal"), args=[rule, *_]):
+                    for name in _values(rule):
+                        yield "rules", name, path.relative_to(ROOT).as_posix()
+
+
+def _values(rule: ast.expr) -> Iterator[str]:
+    """What the name of a rule may be: it is a literal, or one with the word of a place in it."""
+    match rule:
+        case ast.Constant(str(name)):
+            yield name
+        case ast.JoinedStr(values=parts):
+            for word in ("consumer", "producer"):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else word
+                              for part in parts)
+
+
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_commands(), of_views()):
+    for source in (of_lessons(), of_exercises(), of_commands(), of_views(), of_rules()):
         for domain, message, where in source:
             if domain not in made:
                 made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)
