@@ -85,7 +85,8 @@ def _title(mod: IRModule) -> str:
 
 def _error(error: Any, recorder: Recorder) -> dict[str, Any]:
     """A ScheduleError as a recording has it. The call stands elsewhere in a view."""
-    parts = [error.reason]
+    parts = [said] if (said := said_of(error.rule)) else []
+    parts.append(error.reason)
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")
     if error.hint:

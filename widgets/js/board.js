@@ -8,6 +8,7 @@ import { tokens } from "./highlight.js";
 import { scaleOf } from "./scale.js";
 import { svg } from "./svg.js";
 import { followTheme } from "./theme.js";
+import { speak } from "./words.js";
 
 /** @import { Scale } from "./scale.js" */
 
@@ -1374,6 +1375,7 @@ class BoardView {
 
 /** @param {Data.Host} host */
 export function renderBoard({ model, el }) {
+  speak(model, el);
   const view = new BoardView(model, el);
   return () => view.close();
 }
