@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
+from ..schedule.error import said_of
 from .count_steps import count_steps
 from .measure import Measurement
 from .program import keys_of, number_of, origins_of
