@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
-from ..schedule.error import said_of
+from ..schedule.error import rule_in_words
 from .count_steps import count_steps
 from .measure import Measurement
 from .program import keys_of, number_of, origins_of
@@ -86,7 +86,7 @@ def _title(mod: IRModule) -> str:
 
 def _error(error: Any, recorder: Recorder) -> dict[str, Any]:
     """A ScheduleError as a recording has it. The call stands elsewhere in a view."""
-    parts = [said] if (said := said_of(error.rule)) else []
+    parts = [said] if (said := rule_in_words(error.rule)) else []
     parts.append(error.reason)
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")

@@ -33,7 +33,7 @@ class Refusal(Exception):
         self.hint, self.conflict = hint, conflict
 
 
-def said_of(rule: str) -> str:
+def rule_in_words(rule: str) -> str:
     """What a rule asks for, in the chosen language; "" in English, whose errors say it themselves,
     and for a rule of somebody else's primitive."""
     meaning = "" if chosen() == "en" else text(rule, "rules")
@@ -81,7 +81,7 @@ class ScheduleError(MLCError, RuntimeError):
         out = [f"{self.call or self.primitive} was refused.",
                f"  rule: {self.rule}",
                f"  why:  {self.reason}"]
-        if said := said_of(self.rule):
+        if said := rule_in_words(self.rule):
             out.insert(2, f"  {said}")
         if self.conflict:
             out.append(f"  two iterations that clash: {self.conflict}")
