@@ -84,7 +84,8 @@ def of_views() -> Iterator[tuple[str, str, str]]:
     for path in sorted((ROOT / "widgets" / "js").glob("*.js")):
         for message in said_in(path.read_text(encoding="utf-8")):
             yield "views", message, f"widgets/js/{path.name}"
-    for path in (*sorted((ROOT / "widgets").glob("*.py")), *sorted((ROOT / "mlc_lab").rglob("*.py"))):
+    python = [*(ROOT / "widgets").glob("*.py"), *(ROOT / "mlc_lab").rglob("*.py")]
+    for path in sorted(python):
         source = path.read_text(encoding="utf-8")
         if '"views")' not in source:
             continue
@@ -96,7 +97,7 @@ def of_views() -> Iterator[tuple[str, str, str]]:
 
 
 def of_rules() -> Iterator[tuple[str, str, str]]:
-    """The rules that refusals name, each a text of its own: what it asks for is said beside them."""
+    """The rules that refusals name: a translation says what a rule asks for."""
     yield "rules", RULE, "mlc_lab/schedule/error.py"
     for path in sorted((ROOT / "mlc_lab").rglob("*.py")):
         source = path.read_text(encoding="utf-8")
