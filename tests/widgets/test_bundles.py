@@ -16,7 +16,7 @@ SOURCES = ROOT / "widgets" / "js"
 BUNDLES = ROOT / "widgets" / "bundles"
 #: kB that the script of a view has at most: a notebook stores it once for every view it shows
 LIMITS = {"stepper.js": 80, "live.js": 66, "passes.js": 44, "typed.js": 78,
-          "workbench.js": 45, "report.js": 50, "room_teacher.js": 85}  # it has the stepper in it, and is only served
+          "workbench.js": 45, "report.js": 50, "room_teacher.js": 85}  # the last is only served
 LIMIT = 40
 OTHERS = ["kernel.js", "page.js", "site.js"]
 IMPORT = re.compile(r'^(?:import|export)\b[^;"]*?\bfrom "\./([\w-]+\.js)";', re.M)
