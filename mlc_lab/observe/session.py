@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
+from ..schedule.error import rule_in_words
 from .count_steps import count_steps
 from .gpu import steps as gpu_steps
 from .measure import Measurement
@@ -92,7 +93,8 @@ def _title(mod: IRModule) -> str:
 
 def _error(error: Any, recorder: Recorder) -> dict[str, Any]:
     """A ScheduleError as a recording has it. The call stands elsewhere in a view."""
-    parts = [error.reason]
+    parts = [said] if (said := rule_in_words(error.rule)) else []
+    parts.append(error.reason)
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")
     if error.hint:
