@@ -28,7 +28,7 @@ BELOW = {
     "tir": ("ir",),
     "arith": ("tir",),
     "script": ("arith",),
-    "schedule": ("arith", "target"),
+    "schedule": ("arith", "target", "language"),
     "te": ("arith", "schedule"),
     "dlight": ("schedule", "machine"),
     "lower": ("arith", "target"),

@@ -10,8 +10,10 @@ as long as there is one.
 
 from __future__ import annotations
 
+import ast
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from datetime import datetime, timezone
@@ -25,6 +27,7 @@ from mlc_lab.cli import _parser
 from mlc_lab.exercises.catalogue import catalogue
 from mlc_lab.language import FOLDER, LANGUAGES, lessons
 from mlc_lab.language.command import texts_of
+from mlc_lab.schedule.error import RULE
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "translations"
@@ -34,8 +37,11 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "02_tensorir_and_blocks", "03_schedule_primitives", "04_traces_and_replay",
     "05_memory_and_caches", "06_end_to_end_model", "07_te_schedules", "08_random_search",
     "09_evolutionary_search", "10_tuning_a_model", "11_frameworks", "12_graph_optimization",
-    "17_blocks_to_machine_code", "18_why_a_split_is_legal", "19_vectors_and_the_pipeline",
-    "20_all_cores", "21_extend_the_lab", "22_convolution_and_attention", "exercises", "command")}
+    "13_threads_and_blocks", "14_shared_memory", "15_reductions_across_threads",
+    "16_tuning_for_a_gpu", "17_blocks_to_machine_code", "18_why_a_split_is_legal",
+    "19_vectors_and_the_pipeline", "20_all_cores", "21_extend_the_lab",
+    "22_convolution_and_attention", "23_a_small_language_model", "exercises", "command",
+    "views", "rules")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
                                         b"Generated-By"))
@@ -64,10 +70,63 @@ def of_commands() -> Iterator[tuple[str, str, str]]:
         yield "command", getattr(holder, name), "mlc-lab --help"
 
 
+#: a call of `t` in a script, and the literal (or the sum of several) that is its text
+_SAID = re.compile(r"""\bt\(\s*((?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|\s|\+)+)""")
+_LITERAL = re.compile(r""""(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'""")
+
+
+def said_in(script: str) -> Iterator[str]:
+    """The texts of the calls of `t` in a script of the views."""
+    for call in _SAID.findall(script):
+        yield "".join(ast.literal_eval(part) for part in _LITERAL.findall(call))
+
+
+def of_views() -> Iterator[tuple[str, str, str]]:
+    """The same of the views: what their scripts say, and Python with `text(..., "views")`."""
+    for path in sorted((ROOT / "widgets" / "js").glob("*.js")):
+        for message in said_in(path.read_text(encoding="utf-8")):
+            yield "views", message, f"widgets/js/{path.name}"
+    python = [*(ROOT / "widgets").glob("*.py"), *(ROOT / "mlc_lab").rglob("*.py")]
+    for path in sorted(python):
+        source = path.read_text(encoding="utf-8")
+        if '"views")' not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Call(func=ast.Name("text"), args=[ast.Constant(str(message)),
+                                                           ast.Constant("views"), *_]):
+                    yield "views", message, path.relative_to(ROOT).as_posix()
+
+
+def of_rules() -> Iterator[tuple[str, str, str]]:
+    """The rules that refusals name: a translation says what a rule asks for."""
+    yield "rules", RULE, "mlc_lab/schedule/error.py"
+    for path in sorted((ROOT / "mlc_lab").rglob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        if "Refusal(" not in source:
+            continue
+        for node in ast.walk(ast.parse(source)):
+            match node:
+                case ast.Call(func=ast.Name("Refusal"), args=[rule, *_]):
+                    for name in _values(rule):
+                        yield "rules", name, path.relative_to(ROOT).as_posix()
+
+
+def _values(rule: ast.expr) -> Iterator[str]:
+    """What the name of a rule may be: it is a literal, or one with the word of a place in it."""
+    match rule:
+        case ast.Constant(str(name)):
+            yield name
+        case ast.JoinedStr(values=parts):
+            for word in ("consumer", "producer"):
+                yield "".join(str(part.value) if isinstance(part, ast.Constant) else word
+                              for part in parts)
+
+
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_commands()):
+    for source in (of_lessons(), of_exercises(), of_commands(), of_views(), of_rules()):
         for domain, message, where in source:
             if domain not in made:
                 made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from mlc_lab.language import chosen, texts
+
 HERE = Path(__file__).resolve().parent
 
 
@@ -32,6 +34,20 @@ def module(entry: str, alone: Mapping[str, Any] = MappingProxyType({})) -> str:
     values = json.dumps(dict(alone))
     return (script(entry) + script("kernel.js")
             + f"export default mlcKernel.followed(mlcView.default, {values});\n")  # fmt: skip
+
+
+def words(entry: str) -> dict[str, str]:
+    """The texts of a view's script in the chosen language, by the English ones, and the language's
+    name under ""; nothing in English. `t` of `js/words.js` looks them up."""
+    language = chosen()
+    return {} if language == "en" else dict(_words(entry, language))
+
+
+@lru_cache(maxsize=None)
+def _words(entry: str, language: str) -> dict[str, str]:
+    made = script(entry)  # only what stands in it: a notebook keeps the words of each view
+    found = {text: said for text, said in texts("views", language).items() if text in made}
+    return {"": language, **found}
 
 
 @lru_cache(maxsize=None)

@@ -14,7 +14,7 @@ from typing import Any
 from . import bundle
 
 _PAGE = """<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -59,13 +59,16 @@ def write(
     `entry` is the view's JavaScript file in `js/`.
     """
     parts = []
+    said = bundle.words(entry)
     for number, (values, fallback) in enumerate(views):
         name = f"view-{number}"
+        if said:
+            values = {"words": said, **values}
         parts.append(
             f'<div data-mlc-view="{name}"><noscript>{fallback}</noscript></div>\n'
             f'<script type="application/json" id="{name}">{embed(values)}</script>'
         )
     return _PAGE.format(
-        title=escape(title), style=bundle.style(*styles),
+        language=said.get("", "en"), title=escape(title), style=bundle.style(*styles),
         views="\n".join(parts), script=bundle.script(entry) + bundle.script("page.js"),
     )  # fmt: skip

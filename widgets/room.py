@@ -5,15 +5,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
+
+from mlc_lab.language import text
 
 from . import bundle
 from .stepper import STYLES
 from .stepper import packed as packed_one
 
 _PAGE = """<!doctype html>
-<html lang="en">
+<html lang="{language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -22,7 +25,7 @@ _PAGE = """<!doctype html>
 <link rel="stylesheet" href="{name}.css">
 </head>
 <body>
-<main id="room"><noscript>This page needs scripts.</noscript></main>
+<main id="room"><noscript>{unseen}</noscript></main>
 <script src="{name}.js"></script>
 </body>
 </html>
@@ -33,13 +36,18 @@ _HTML, _SCRIPT, _STYLE = (f"{kind}; charset=utf-8" for kind in
 
 def pages() -> dict[str, tuple[str, str]]:
     """By path: its type and its text."""
-    start = '\nmlcView.default.render({ el: document.getElementById("room") });\n'
     found = {}
     for path, name, title, styles in (
-            ("/", "student", "Class", ("stepper.css", "room.css")),
-            ("/teacher", "teacher", "Class: teacher", (*STYLES, "room.css"))):
-        found[path] = _HTML, _PAGE.format(title=title, name=name)
-        found[f"/{name}.js"] = _SCRIPT, bundle.script(f"room_{name}.js") + start
+            ("/", "student", text("Class", "views"), ("stepper.css", "room.css")),
+            ("/teacher", "teacher", text("Class: teacher", "views"), (*STYLES, "room.css"))):
+        entry = f"room_{name}.js"
+        words = bundle.words(entry)
+        found[path] = _HTML, _PAGE.format(
+            title=title, name=name, language=words.get("", "en"),
+            unseen=text("This page needs scripts.", "views"))
+        model = f'model: new Map([["words", {json.dumps(words)}]]), ' if words else ""
+        found[f"/{name}.js"] = _SCRIPT, bundle.script(entry) + (
+            f'\nmlcView.default.render({{ {model}el: document.getElementById("room") }});\n')
         found[f"/{name}.css"] = _STYLE, bundle.style(*styles)
     return found
 

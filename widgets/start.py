@@ -23,6 +23,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.machine.caches import cache_bytes, size_text
 from mlc_lab.machine.peak import peak
 from mlc_lab.machine.vectors import vector_bits
@@ -30,16 +31,25 @@ from mlc_lab.observe import doctor
 
 #: of a reader: words a minute, minutes for a line of code, for running a cell, and for an exercise
 WORDS, LINE, CELL, EXERCISE = 150, 0.1, 0.5, 5
-#: what is used where it is there: its import or command, what for, and how to get it
-PARTS = (
-    ("torch", "lessons 11 and 23, models from PyTorch", "pip install torch"),
-    ("onnx", "models from ONNX files", "pip install onnx"),
-    ("sklearn", "the cost model of a search, lessons 9 and 10", "pip install 'mlc-lab[tune]'"),
-    ("matplotlib", "charts, and pictures as PNG", "pip install matplotlib"),
-    ("graphviz", "graphs in the DOT language", "pip install graphviz"),
-    ("dot", "layout of large graphs; a built-in one without it", "install Graphviz of the system"),
-    ("cc", "shared libraries of what was compiled", "install a C compiler of the system"),
-)
+
+def parts() -> tuple[tuple[str, str, str], ...]:
+    """What is used where it is there: its import or command, what for, and how to get it."""
+    return (
+        ("torch", text("lessons 11 and 23, models from PyTorch", "views"),
+         "pip install torch"),
+        ("onnx", text("models from ONNX files", "views"),
+         "pip install onnx"),
+        ("sklearn", text("the cost model of a search, lessons 9 and 10", "views"),
+         "pip install 'mlc-lab[tune]'"),
+        ("matplotlib", text("charts, and pictures as PNG", "views"),
+         "pip install matplotlib"),
+        ("graphviz", text("graphs in the DOT language", "views"),
+         "pip install graphviz"),
+        ("dot", text("layout of large graphs; a built-in one without it", "views"),
+         text("install Graphviz of the system", "views")),
+        ("cc", text("shared libraries of what was compiled", "views"),
+         text("install a C compiler of the system", "views")),
+    )
 
 
 @dataclass
@@ -75,7 +85,7 @@ def read(path: Path) -> Lesson:
     title = re.sub(r"^#\s*\d+\.\s*", "", "".join(cells[0]["source"]).split("\n")[0])
     code = [cell for cell in cells if cell["cell_type"] == "code" and "".join(cell["source"])]
     text = "\n".join("".join(cell["source"]) for cell in code)
-    needs = tuple(name for name, *_ in PARTS if re.search(rf"^%%needs .*\b{name}\b", text, re.M))
+    needs = tuple(name for name, *_ in parts() if re.search(rf"^%%needs .*\b{name}\b", text, re.M))
     was_run = bool(code) and all(
         cell.get("execution_count") and not any(
             out.get("output_type") == "error" for out in cell.get("outputs", ()))
@@ -118,7 +128,7 @@ def _save(done: set[int]) -> str:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps({"done": sorted(done)}), encoding="utf-8")
     except OSError as error:
-        return f"What is done could not be kept: {error}"
+        return text("What is done could not be kept: {error}", "views").format(error=error)
     return ""
 
 
@@ -132,13 +142,19 @@ def present(name: str) -> bool:
 def machine() -> list[tuple[str, str]]:
     """Facts of this machine, each with what it is; the peak is measured, in a tenth of a second."""
     found = doctor.cpu()
-    facts = [("processor", f"{found['name']}, {found['cores_usable']} of {found['cores']} cores"),
-             ("vectors", f"{vector_bits()} bits: {vector_bits() // 32} numbers of float32"),
-             ("caches", ", ".join(f"{n} {size_text(size)}" for n, size in cache_bytes().items()))]
+    facts = [(text("processor", "views"), text("{name}, {usable} of {all} cores", "views").format(
+                 name=found["name"], usable=found["cores_usable"], all=found["cores"])),
+             (text("vectors", "views"), text("{bits} bits: {lanes} numbers of float32", "views")
+              .format(bits=vector_bits(), lanes=vector_bits() // 32)),
+             (text("caches", "views"),
+              ", ".join(f"{n} {size_text(size)}" for n, size in cache_bytes().items()))]
     try:
-        facts.append(("peak of one core", f"{peak('float32') / 1e9:.0f} GFLOP/s in float32"))
+        facts.append((text("peak of one core", "views"),
+                      text("{speed} GFLOP/s in float32", "views").format(
+                          speed=f"{peak('float32') / 1e9:.0f}")))
     except Exception as error:  # a start page opens also where nothing can be compiled
-        facts.append(("peak of one core", f"not measured: {error}"))
+        facts.append((text("peak of one core", "views"),
+                      text("not measured: {why}", "views").format(why=error)))
     return facts
 
 
@@ -149,7 +165,7 @@ class Course:
     def __init__(self, folder: Path, done: set[int], note: str = "") -> None:
         self.folder, self.done, self.note = folder, done, note
         self.lessons = lessons(folder)
-        self.parts = [(name, use, how, present(name)) for name, use, how in PARTS]
+        self.parts = [(name, use, how, present(name)) for name, use, how in parts()]
         self.machine = machine()
 
     def next(self) -> Lesson | None:
@@ -161,9 +177,10 @@ class Course:
         missing = {name for name, _, _, there in self.parts if not there}
         out = []
         for one in self.lessons:
-            said = "✓ done" if one.number in self.done else "→ next" if one is self.next() else ""
-            lacks = [f"needs {name}, which is not installed" for name in one.needs
-                     if name in missing]
+            said = (text("✓ done", "views") if one.number in self.done
+                    else text("→ next", "views") if one is self.next() else "")
+            lacks = [text("needs {name}, which is not installed", "views").format(name=name)
+                     for name in one.needs if name in missing]
             out.append((one, "; ".join(filter(None, (said, *lacks)))))
         return out
 
@@ -177,21 +194,24 @@ class Course:
             return f"<tr>{''.join(f'<td{left}>{cell}</td>' for cell in cells)}</tr>"
 
         left = sum(one.minutes for one in self.lessons if one.number not in self.done)
-        head = f"{len(self.done & {n.number for n in self.lessons})} of {len(self.lessons)} lessons"
+        done = len(self.done & {n.number for n in self.lessons})
         if left:
-            head += f" are done; what is left takes about {left / 60:.1f} hours"
+            head = text("{done} of {all} lessons are done; what is left takes about {hours} hours",
+                        "views").format(done=done, all=len(self.lessons), hours=f"{left / 60:.1f}")
         else:
-            head += " are done"
+            head = text("{done} of {all} lessons are done", "views").format(
+                done=done, all=len(self.lessons))
         course = [row(f"<b>{one.number}</b>",
                       f'<a href="{escape(one.path.name)}">{escape(one.title)}</a>',
-                      f"{one.minutes} min", escape(said)) for one, said in self._states()]
+                      text("{minutes} min", "views").format(minutes=one.minutes), escape(said))
+                  for one, said in self._states()]
         parts = [row(f"{'✓' if there else '✕'} <b>{escape(name)}</b>", escape(use),
-                     "installed" if there else f"<code>{escape(how)}</code>")
+                     text("installed", "views") if there else f"<code>{escape(how)}</code>")
                  for name, use, how, there in self.parts]
         facts = [row(f"<b>{escape(name)}</b>", escape(fact)) for name, fact in self.machine]
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
-        return (table(head, course) + note + table("Optional parts", parts)
-                + table("This machine", facts))
+        return (table(head, course) + note + table(text("Optional parts", "views"), parts)
+                + table(text("This machine", "views"), facts))
 
     def __repr__(self) -> str:
         rows = [f"{one.number:3}  {one.title:<58.58} {one.minutes:4} min  {said}".rstrip()

@@ -26,6 +26,8 @@ class View(AnyWidget):
     """
 
     wrap = traitlets.Bool(False).tag(sync=True)
+    #: its texts in the language in which it was made; none in English
+    words = traitlets.Dict().tag(sync=True)
 
     #: names of the view's script and style sheets in `js/`
     _entry = ""
@@ -43,6 +45,10 @@ class View(AnyWidget):
             cls._css = bundle.style(*cls._styles)
         super().__init_subclass__(**kwargs)
 
+    @traitlets.default("words")
+    def _spoken(self) -> dict[str, str]:
+        return bundle.words(self._entry)
+
     def _static(self) -> tuple[str, str]:
         """The view as text, and as HTML that needs no scripts."""
         raise TypeError(f"{type(self).__name__} does not say what it shows without scripts")
@@ -55,7 +61,10 @@ class View(AnyWidget):
         """The values of the traits that the view is drawn from."""
         common = set(AnyWidget.class_trait_names())
         names = [n for n in self.trait_names(sync=True) if n not in common and n[0] != "_"]
-        return {name: getattr(self, name) for name in names}
+        values = {name: getattr(self, name) for name in names}
+        if not self.words:
+            del values["words"]
+        return values
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """The widget, and beside it its recording, text and static HTML for where widgets do not

@@ -30,11 +30,13 @@ _BEFORE = 15_000
 def watched(mod: IRModule | None, place: Mapping[str, Any]) -> dict[str, Any]:
     """Accesses of a program, as `AccessTrace.shown` has them, with the "position" of the one at a
     place; or {"message": why there are none}."""
+    if mod is None:
+        return {"message": "it makes no program"}
     sizes = place.get("sizes")
     why = _why_not(mod) or too_large(mod, sizes)
-    if mod is None or why:
+    if why:
         return {"message": why}
-    options = {"limit": SHOWN, "sizes": sizes, "threads": 1}
+    options: dict[str, Any] = {"limit": SHOWN, "sizes": sizes, "threads": 1}
     element = _element(place)
     try:
         trace = accesses(mod, last_of=element, **options)
@@ -48,10 +50,8 @@ def watched(mod: IRModule | None, place: Mapping[str, Any]) -> dict[str, Any]:
     return {**trace.shown(place.get("caches"), 1), "position": max(0, at - trace.first)}
 
 
-def _why_not(mod: IRModule | None) -> str:
+def _why_not(mod: IRModule) -> str:
     """Why a program cannot be watched, or nothing."""
-    if mod is None:
-        return "it makes no program"
     if model_of(mod) is not None:
         return "it is a model, and only the accesses of one kernel are shown"
     only_function(mod)  # or raises which of them is not clear

@@ -1,4 +1,4 @@
-"""The language in which lessons, exercises and the command line are read.
+"""The language in which lessons, exercises, views and the command line are read.
 
 Texts are written in English where they are used. A translation of them is a gettext catalogue: the
 .po files that translators work on are in `translations/` of the repository, what is made of them
@@ -8,7 +8,8 @@ be behind; a test says where it is.
     chosen()                         "en" or "zh": MLC_LAB_LANGUAGE, or else the system's language
     text("Start here", "command")    the text of a domain in that language
 
-A domain is a lesson by the name of its file, "exercises", or "command".
+A domain is a lesson by the name of its file, "exercises", "command", "views", or "rules" (of
+refusals, by their names).
 """
 
 from __future__ import annotations
@@ -48,4 +49,10 @@ def text(message: str, domain: str, language: str | None = None) -> str:
     return _catalogue(domain, language).gettext(message)
 
 
-__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "text"]
+def texts(domain: str, language: str) -> dict[str, str]:
+    """All translations of a domain into a language, by the English texts."""
+    known = _catalogue(domain, language)
+    return {k: v for k, v in vars(known).get("_catalog", {}).items() if k and isinstance(k, str)}
+
+
+__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "text", "texts"]

@@ -332,6 +332,8 @@ def accesses(
     Unmeasurable, LowerError, CodegenError
         Where the program cannot be run.
     """
+    if first < 0:
+        raise ValueError(f"accesses are numbered from 0, and there is no first={first}")
     mod = as_module(program) if step is None else _module_at(program, step)
     made = instrument(mod, None, sizes=sizes, target=target, threads=threads, registers=registers,
                       capacity=limit, arrays=arrays, first=first, last_of=last_of)

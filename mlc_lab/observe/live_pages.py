@@ -214,11 +214,36 @@ class Page:
     begin: Mapping[str, Any] = field(default_factory=dict)
 
 
+#: what a page says first: what it shows, what can be moved, and what to look for
+_PRODUCT = (
+    "C = A B, each of 128 x 128 numbers, in tiles of {live:rows} rows and {live:columns} columns "
+    "of C, {live:part of the sum} steps of the sum at a time. The tile of B is packed by "
+    "cache_read. Drag a number, here or below: when does each number that came into L1 serve more "
+    "often, and when are there more sums than vector registers?")
+_TRANSPOSE = (
+    "B is A with rows and columns exchanged. Along a row one line of the cache has 16 numbers, "
+    "down a column each number lies in another line. In tiles of {live:rows} rows and "
+    "{live:columns} columns a line is used whole before it leaves. Which tiles are too small for "
+    "that, and which too large?")
+_STENCIL = (
+    "Two steps of a stencil of five points, in tiles of {live:rows} rows and {live:columns} "
+    "columns. With compute_at the first step is computed for each tile where it is used: its "
+    "edges more than once, but it is still in the cache. For which tiles is that worth it?")
+_SOFTMAX = (
+    "Softmax of each row, in vectors of {live:lanes} numbers. With compute_at all passes go over "
+    "{live:rows} rows before the next ones begin, and find them in the cache. Switch one off: how "
+    "often does memory deliver the same row?")
+_ATTENTION = (
+    "Scores, softmax and the sum of values of {live:rows} queries at a time: with compute_at what "
+    "lies between them stays in the cache. The scores are computed in vectors of {live:columns of "
+    "scores} columns. Switch a compute_at off: what has to come from farther away?")
+
 PAGES: dict[str, Page] = {
-    "matrix product": Page(matrix_product), "transpose": Page(transpose), "stencil": Page(stencil),
+    "matrix product": Page(matrix_product, prose=_PRODUCT),
+    "transpose": Page(transpose, prose=_TRANSPOSE), "stencil": Page(stencil, prose=_STENCIL),
     "convolution": Page(convolution, prose=_CONVOLUTION,
                         begin={"cache_read X": False, "cache_read W": False}),
-    "softmax": Page(softmax), "attention": Page(attention),
+    "softmax": Page(softmax, prose=_SOFTMAX), "attention": Page(attention, prose=_ATTENTION),
     "online softmax": Page(online_softmax, prose=SOFTMAX),
     "online attention": Page(online_attention, prose=ATTENTION),
     "parallel sum": Page(parallel_sum, "chunks", PARALLEL_SUM,

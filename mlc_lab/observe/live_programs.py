@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.module import IRModule
 from ..machine.caches import as_hierarchy
 from ..schedule import ScheduleError
+from ..schedule.error import rule_in_words
 from .access import accesses
 from .beginning import beginning, of_the_whole
 from .count_steps import counted, describe_machine
@@ -69,7 +70,7 @@ class Point:
 
 def refused(refusal: ScheduleError) -> dict[str, str]:
     """A refused primitive as the error of a point."""
-    parts = [refusal.reason, refusal.conflict, refusal.hint]
+    parts = [rule_in_words(refusal.rule), refusal.reason, refusal.conflict, refusal.hint]
     return {"call": refusal.call, "rule": refusal.rule.replace("_", " "),
             "message": "\n\n".join(filter(None, parts))}
 

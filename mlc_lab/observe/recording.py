@@ -55,7 +55,8 @@ A **cost** is what measuring a program gave: {"time": median seconds, "spread": 
 interquartile range over the median, "runs": count, "gflops": number, "peak_fraction": number,
 "equal": true, false or null (not checked), "max_error": number, "message": why there is no time,
 "counts": exact counts of cache misses, or {"message": why there are none},
-"inner": the inner loop in machine code, or {"message": why there is none}}.
+"inner": the inner loop in machine code, or {"message": why there is none},
+"gpu": counts of a GPU (`gpu/steps.py`), or {"message": why there are none}}.
 Every entry may be absent. What stands in "counts" and "inner", and in the machine's "caches" and
 "bandwidth" beside them, is described at the head of `count_steps.py`.
 
@@ -440,6 +441,13 @@ def _cost(cost: Any, where: str) -> None:
         number = value is None or isinstance(value, (int, float)) and not isinstance(value, bool)
         _need(number, f"{where}.{name}", "is no number")
     _need(cost.get("equal") in (True, False, None), f"{where}.equal", "is no truth value")
+    gpu = cost.get("gpu", {})
+    _need(isinstance(gpu, dict), f"{where}.gpu", "is no object")
+    _need(isinstance(gpu.get("seconds", 0), (int, float)), f"{where}.gpu.seconds", "is no number")
+    rows = gpu.get("rows", [])
+    _need(isinstance(rows, list) and all(
+        isinstance(row, list) and len(row) == 2 and all(isinstance(x, str) for x in row)
+        for row in rows), f"{where}.gpu.rows", "is no list of pairs of texts")
 
 
 # ------------------------------------------------------------------------------------- building

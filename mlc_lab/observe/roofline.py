@@ -66,8 +66,8 @@ class Roofline:
             out.append("Above the peak: it was measured while the machine was busy.")
         if any(p.gflops > self.bound(p, level) * MARGIN and p.gflops <= self.peak * MARGIN
                for p in shown):
-            out.append(f"Above the roof of {level}: bytes are counted from empty caches, times with "
-                       "full ones.")
+            out.append(f"Above the roof of {level}: bytes are counted from empty caches, times "
+                       "with full ones.")
         return out
 
     def svg(self, level: str = "memory") -> str:

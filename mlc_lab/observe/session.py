@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..schedule import Schedule
+from ..schedule.error import rule_in_words
 from .count_steps import count_steps
+from .gpu import steps as gpu_steps
 from .measure import Measurement
 from .program import keys_of, number_of, origins_of
 from .recording import Recorder, Recording, save_all
@@ -37,6 +39,12 @@ class ScheduleRecording:
     def count(self, caches: Any = None, budget_s: float = 60.0, **options: Any) -> Recording:
         """Count the cache misses of every program; see `count_steps.count_steps`."""
         return count_steps(self.recording, self.modules, caches, budget_s=budget_s, **options)
+
+    def count_gpu(self, target: TargetLike, budget_s: float = 60.0,
+                  sizes: dict[str, int] | None = None) -> Recording:
+        """Count what every program does on a GPU; see `gpu/steps.py`."""
+        return gpu_steps.count_each(self.recording, self.modules, target, sizes=sizes,
+                                    budget_s=budget_s)
 
 
 def record(sch: Schedule, title: str | None = None) -> ScheduleRecording:
@@ -85,7 +93,8 @@ def _title(mod: IRModule) -> str:
 
 def _error(error: Any, recorder: Recorder) -> dict[str, Any]:
     """A ScheduleError as a recording has it. The call stands elsewhere in a view."""
-    parts = [error.reason]
+    parts = [said] if (said := rule_in_words(error.rule)) else []
+    parts.append(error.reason)
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")
     if error.hint:
@@ -120,14 +129,19 @@ def explore(
     view says why (see `why.py`); `measure=False` shows the steps at once. Cache misses are counted
     where that is quick; `counts=True` counts those of each step, in this machine's caches, or in
     those given: `counts="32K:8, 1M:16"`; `counts=False` counts nothing. `sizes` gives the values of
-    symbolic sizes by name. Programs are timed in a process of their own, so that one that crashes
-    or hangs costs only its own time; `isolate=False` does it in this one. A program that calls C
+    symbolic sizes by name. For a GPU as `target` each step has the counts of `count_gpu` and the
+    time of the model. Programs are timed in a process of their own, so that one that crashes or
+    hangs costs only its own time; `isolate=False` does it in this one. A program that calls C
     functions, registered functions or imported code is not run, unless with `trusted=True`.
     `guess=True` is for a class: before a step is shown the viewer says whether it is legal and
     whether it makes the program faster. `.html(path)` of the result writes the same view as a page.
     Raises ImportError where the notebook parts are not installed.
     """
     made = record(sch, title)
+    if gpu_steps.is_counted(target):
+        if measure or counts:
+            made.count_gpu(target, max(budget_s, 60.0), sizes)
+        return made.recording.show(guess)
     if measure:
         made.measure(budget_s, progress, sizes=sizes, target=target, isolate=isolate,
                      trusted=trusted)

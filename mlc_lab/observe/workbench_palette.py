@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from ..reading.python_text import parse_expression
-from ..schedule.error import ScheduleError
+from ..schedule.error import ScheduleError, rule_in_words
 from ..schedule.instruction import InstructionKind
 from ..schedule.schedule import Schedule
 from ..schedule.state import StmtSRef, child_realizes, sub_statements
@@ -117,7 +117,8 @@ def position(items: list[Any], item: Any) -> int:
 
 def explain(error: ScheduleError) -> tuple[str, str]:
     """(rule in words, reason with conflict and hint) of a refusal, as a recording has it."""
-    parts = [error.reason]
+    parts = [said] if (said := rule_in_words(error.rule)) else []
+    parts.append(error.reason)
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")
     if error.hint:

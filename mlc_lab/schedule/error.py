@@ -12,6 +12,10 @@ from typing import Any
 from ..above import above
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
+from ..language import chosen, text
+
+#: the line that says what a rule asks for in another language: errors are English
+RULE = "rule: {rule}"
 
 
 class Refusal(Exception):
@@ -27,6 +31,13 @@ class Refusal(Exception):
         super().__init__(message)
         self.rule, self.message, self.nodes = rule, message, tuple(nodes)
         self.hint, self.conflict = hint, conflict
+
+
+def rule_in_words(rule: str) -> str:
+    """What a rule asks for, in the chosen language; "" in English, whose errors say it themselves,
+    and for a rule of somebody else's primitive."""
+    meaning = "" if chosen() == "en" else text(rule, "rules")
+    return "" if meaning in ("", rule) else text(RULE, "rules").format(rule=meaning)
 
 
 class ScheduleError(MLCError, RuntimeError):
@@ -70,6 +81,8 @@ class ScheduleError(MLCError, RuntimeError):
         out = [f"{self.call or self.primitive} was refused.",
                f"  rule: {self.rule}",
                f"  why:  {self.reason}"]
+        if said := rule_in_words(self.rule):
+            out.insert(2, f"  {said}")
         if self.conflict:
             out.append(f"  two iterations that clash: {self.conflict}")
         if self.hint:

@@ -85,6 +85,8 @@ def test_the_last_access_of_an_element_is_found_by_kind():
     part = accesses(mod, limit=100, first=1000, threads=1)
     assert (part.address == whole.address[1000:1100]).all() and part.first == 1000
     assert len(accesses(mod, limit=100, first=10 ** 9, threads=1)) == 0
+    with pytest.raises(ValueError, match="numbered from 0"):
+        accesses(mod, first=-1)
 
 
 OUTSIDE = LONG.replace("A[vi, vj]", "A[vi, vj - 2]").replace("9, 64", "1, 64")

@@ -63,8 +63,8 @@ _STAGES = ("{a}[v] + {t}(1)", "{a}[v] * {b}[v]", "{a}[v] + {b}[{n} - 1 - v]", "{
 
 
 def _chained(draw: Draw, n: str, dtype: str):
-    """Stages that read what was made before, some sums, some updates in place. Long or symbolic
-    ones share memory."""
+    """Stages that read what was made before, some of them sums. Long or symbolic ones share
+    memory."""
     head = (f"def main(a: T.handle, b: T.handle, o: T.handle):\n"
             f"    {'n = T.int32()' if n == 'n' else 'pass'}\n")  # fmt: skip
     given, body = ["A", "B"], []
@@ -74,18 +74,16 @@ def _chained(draw: Draw, n: str, dtype: str):
         a, b = draw.choice(given), draw.choice(given)
         name = "O" if at == stages - 1 else f"V{at}"
         value = draw.choice(_STAGES).format(a=a, b=b, n=n, t=f"T.{dtype}")
-        form = draw.integer(0, 9)
-        if form == 0 and name != "O" and a[0] == "V":
-            name, value = a, f"{a}[v] + {b}[v]"
         store = f"{name}[v] = {value}"
-        if form == 1:
+        sums = draw.chance(15)
+        if sums:
             store = (f"k = T.axis.reduce(3, r)\n            with T.init():\n                "
                      f"{name}[v] = T.{dtype}(0)\n            "
                      f"{name}[v] = {name}[v] + {a}[v] * {b}[k]")  # fmt: skip
-        grid = f"i, r in T.grid({n}, 3)" if form == 1 else f"i in range({n})"
+        grid = f"i, r in T.grid({n}, 3)" if sums else f"i in range({n})"
         body.append(f"    for {grid}:\n        with T.block('S{at}'):\n            "
                     f"v = T.axis.spatial({n}, i)\n            {store}\n")  # fmt: skip
-        if name[0] == "V" and name not in given:
+        if name != "O":
             given.append(name)
             buffers.append(f'    {name} = T.alloc_buffer(({n},), "{dtype}")\n')
     order = list(range(3, len(buffers)))
@@ -104,7 +102,7 @@ def _bound(draw: Draw, sch: Schedule, stages: list[str]) -> None:
             if len(readers) == 1 and _tried("compute_inline", sch.compute_inline, block) is None:
                 continue
         if draw.chance(20):
-            _tried("cache_read", sch.cache_read, block, 0, draw.choice(["global", "local"]))
+            _tried("cache_read", sch.cache_read, block, 0, "global")
     for block in sch.get_child_blocks(sch.get_block("root")):
         loops = sch.get_loops(block)
         outer, inner = sch.split(loops[0], [None, draw.choice([1, 8, 32, 37])])

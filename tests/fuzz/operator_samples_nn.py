@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -238,16 +239,23 @@ def _attention(draw: Draw) -> Sample:
     k, v = (data(draw, (batch, keys, heads, d)) for d in (size, width))
     bias = [data(draw, (draw.choice((1, batch)), draw.choice((1, heads)), queries, keys))] if (
         draw.chance(50)) else []
+    if bias and draw.chance(50):  # a query may be left with nothing to look at
+        bias[0][data(draw, bias[0].shape, "bool")] = -np.inf
+    causal = draw.choice((None, None, "TopLeft", "BottomRight")) if not bias else None
 
     def want(q: Any, k: Any, v: Any, *bias: Any) -> Any:
+        if causal:
+            seen = torch.ones(q.shape[1], k.shape[1]).tril(
+                0 if causal == "TopLeft" else k.shape[1] - q.shape[1]).bool()
+            bias = (torch.where(seen, 0.0, -math.inf)[None, None],)
         if {x.dim() for x in (q, k, v, *bias)} != {4} or not q.shape[::2] == k.shape[
                 ::2] == v.shape[::2] or k.shape[1] != v.shape[1]:
             raise ValueError("does not fit")
         return F.scaled_dot_product_attention(
             *(x.transpose(1, 2) for x in (q, k, v)), *bias).transpose(1, 2)
 
-    return Sample([q, k, v, *bias], lambda q, k, v, *b: nn.attention(q, k, v, *b),
-                  _reference(want))
+    return Sample([q, k, v, *bias], lambda q, k, v, *b: nn.attention(
+        q, k, v, *b, causal_mask=causal), _reference(want))
 
 
 @sample("image.resize2d")

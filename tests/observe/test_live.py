@@ -1,6 +1,7 @@
 """Schedules with numbers, steps and orders left open: what can be chosen, and what follows."""
 
 import json
+import re
 
 import pytest
 from observe.programs import matmul
@@ -163,6 +164,16 @@ def test_a_page_that_is_ready_computes_the_same_whatever_is_chosen(name):
                 assert cost["equal"] is True, (point.python, cost)
         counted += [json.dumps(lab.count(p).get("counts")) for p in points if p.error is None]
     assert "message" not in counted[0] and len(set(counted)) > 1
+    lab.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_that_is_ready_says_what_can_be_moved(name):
+    """What stands above it has numbers that can be dragged, each of which the page has."""
+    page = PAGES[name]
+    lab = Choices(page.make(), form=page.form, begin=page.begin, prose=page.prose)
+    named = re.findall(r"\{live:([^}]*)\}", lab.prose)
+    assert named and set(named) <= {knob.name for knob in lab.knobs}
     lab.close()
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.schedule import Refusal, Schedule, ScheduleError
 from mlc_lab.script import from_source
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.stmt import For
@@ -167,3 +167,26 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((4,), "float32")):
     assert error.rule == "iterations_are_independent"
     sch = Schedule(viewed("3"))
     act(sch)
+
+
+def test_late_checks_refuse_at_the_end_what_each_step_would():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    L = T.alloc_buffer((8,), scope="local")
+    for i in range(8):
+        with T.block("L"):
+            v = T.axis.spatial(8, i)
+            L[v] = A[v]
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = L[7 - v]
+""")
+    sch = Schedule(func)
+    sch.bind(sch.get_loops("L")[0], "threadIdx.x")
+    sch.check_late(True)
+    sch.bind(sch.get_loops("B")[0], "threadIdx.x")
+    with pytest.raises(Refusal) as refusal:
+        sch.check_late(False)
+    assert refusal.value.rule == "threads_keep_their_own"

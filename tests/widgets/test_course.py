@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from mlc_lab_widgets import course, start
-from mlc_lab_widgets.start import PARTS, lessons, minutes, present, progress_file
+from mlc_lab_widgets.start import lessons, minutes, parts, present, progress_file
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NOTEBOOKS = ROOT / "notebooks"
@@ -103,7 +103,7 @@ def test_what_is_not_installed_is_named_with_its_command(monkeypatch):
     page = course(folder=NOTEBOOKS)
     assert "needs torch, which is not installed" in repr(page).split("\n")[10]
     assert "<code>pip install torch</code>" in page._repr_html_()
-    assert {name for name, *_ in PARTS} == {"torch", "onnx", "sklearn", "matplotlib", "graphviz",
+    assert {name for name, *_ in parts()} == {"torch", "onnx", "sklearn", "matplotlib", "graphviz",
                                             "dot", "cc"}
     assert present("json") and not present("no_such_package")
 

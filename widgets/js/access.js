@@ -16,6 +16,7 @@ import {
 } from "./access_chart.js";
 import { tokens } from "./highlight.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 /** @typedef {ReturnType<Trace["at"]>} Access one access of a trace */
 
@@ -220,7 +221,7 @@ class AccessView {
     this.#root = h("section", {
       class: "mlc mlc-access",
       role: "group",
-      "aria-roledescription": "access view",
+      "aria-roledescription": t("access view"),
       tabindex: "-1",
     });
     element.replaceChildren(this.#root);
@@ -286,22 +287,24 @@ class AccessView {
         html: shape(path),
         onclick: act,
       });
-    this.#playButton = button("Play", PLAY, () => this.#toggle());
+    this.#playButton = button(t("Play"), PLAY, () => this.#toggle());
     this.#slider = h("input", {
       type: "range",
       min: 0,
       max: this.#last,
       step: 1,
-      "aria-label": "Access",
+      "aria-label": t("Access"),
     });
     this.#slider.addEventListener("input", () => this.#show(Number(this.#slider.value)));
     this.#count = h("output", { class: "count wide" });
     this.#speed = h(
       "select",
-      { "aria-label": "Speed" },
-      SPEEDS.map((s) => h("option", { value: s, selected: s === 10 }, `${whole(s)} a second`)),
+      { "aria-label": t("Speed") },
+      SPEEDS.map((s) =>
+        h("option", { value: s, selected: s === 10 }, t("{count} a second", { count: whole(s) })),
+      ),
     );
-    this.#choice = h("select", { "aria-label": "Caches" });
+    this.#choice = h("select", { "aria-label": t("Caches") });
     this.#choice.addEventListener("change", () => {
       this.#model.set("configuration", Number(this.#choice.value));
       this.#model.save_changes();
@@ -319,7 +322,7 @@ class AccessView {
     );
     this.#program = h(
       "pre",
-      { class: "program", tabindex: "0", "aria-label": "The lowered program" },
+      { class: "program", tabindex: "0", "aria-label": t("The lowered program") },
       data.lines.map((line) =>
         h(
           "div",
@@ -335,7 +338,7 @@ class AccessView {
       class: "near",
       tabindex: "0",
       role: "region",
-      "aria-label": "Accesses around this one",
+      "aria-label": t("Accesses around this one"),
     });
     this.#form = h("form", { class: "caches" });
     this.#error = h("p", { class: "refused", role: "alert" });
@@ -343,14 +346,14 @@ class AccessView {
     this.#find = h("input", {
       type: "text",
       size: 12,
-      "aria-label": "Element to find, such as A[3, 4]",
+      "aria-label": t("Element to find, such as A[3, 4]"),
       placeholder: "A[3, 4]",
     });
     const search = h(
       "form",
       { class: "find" },
       this.#find,
-      h("button", { type: "submit" }, "Next access of it"),
+      h("button", { type: "submit" }, t("Next access of it")),
     );
     search.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -361,30 +364,30 @@ class AccessView {
      * @param {...Data.Child} body
      */
     const details = (title, ...body) => h("details", {}, h("summary", {}, title), ...body);
-    this.#caches = details("Change the caches", this.#form, this.#error);
-    this.#nearby = details("Accesses around this one, as a table", this.#table);
+    this.#caches = details(t("Change the caches"), this.#form, this.#error);
+    this.#nearby = details(t("Accesses around this one, as a table"), this.#table);
     this.#nearby.addEventListener("toggle", () => this.#drawTable());
-    this.#root.setAttribute("aria-label", `Accesses of ${data.title}`);
+    this.#root.setAttribute("aria-label", t("Accesses of {title}", { title: data.title }));
     this.#root.replaceChildren(
       h(
         "div",
         { class: "bar" },
-        h("span", { class: "title" }, `Accesses of ${data.title}`),
-        h("label", {}, "Caches ", this.#choice),
-        h("label", {}, "Speed ", this.#speed),
+        h("span", { class: "title" }, t("Accesses of {title}", { title: data.title })),
+        h("label", {}, t("Caches "), this.#choice),
+        h("label", {}, t("Speed "), this.#speed),
       ),
       h(
         "div",
         { class: "bar" },
         h(
           "div",
-          { class: "buttons", role: "group", "aria-label": "Move in time" },
-          button("First access", "M3 2v12M13 2v12L5 8z", () => this.#show(0)),
-          button("Previous access", "M11 2v12L4 8z", () => this.#show(this.#position - 1)),
+          { class: "buttons", role: "group", "aria-label": t("Move in time") },
+          button(t("First access"), "M3 2v12M13 2v12L5 8z", () => this.#show(0)),
+          button(t("Previous access"), "M11 2v12L4 8z", () => this.#show(this.#position - 1)),
           this.#playButton,
-          button("Next access", "M5 2v12L12 8z", () => this.#show(this.#position + 1)),
-          button("Last access", "M13 2v12M3 2v12l8-6z", () => this.#show(this.#last)),
-          h("button", { type: "button", onclick: () => this.#nextMiss() }, "Next miss"),
+          button(t("Next access"), "M5 2v12L12 8z", () => this.#show(this.#position + 1)),
+          button(t("Last access"), "M13 2v12M3 2v12l8-6z", () => this.#show(this.#last)),
+          h("button", { type: "button", onclick: () => this.#nextMiss() }, t("Next miss")),
           this.#slider,
         ),
         this.#count,
@@ -396,30 +399,30 @@ class AccessView {
         { class: "grids" },
         this.#grids.map((grid) => grid.element),
       ),
-      (this.#legend = h("div", { class: "legend", "aria-label": "Legend" })),
+      (this.#legend = h("div", { class: "legend", "aria-label": t("Legend") })),
       h(
         "div",
         { class: "below" },
         h(
           "div",
           { class: "half" },
-          h("div", { class: "cap" }, "What the caches had"),
+          h("div", { class: "cap" }, t("What the caches had")),
           this.#levels,
-          h("div", { class: "cap" }, "Reuse distance: other lines used since this line was"),
+          h("div", { class: "cap" }, t("Reuse distance: other lines used since this line was")),
           this.#histogram,
-          details("Reuse distances as a table", this.#histogramTable),
+          details(t("Reuse distances as a table"), this.#histogramTable),
         ),
         h(
           "div",
           { class: "half" },
-          h("div", { class: "cap" }, "The lowered program"),
+          h("div", { class: "cap" }, t("The lowered program")),
           this.#program,
         ),
       ),
       ...data.notes.map((note) => h("p", { class: "note" }, note)),
       this.#caches,
       this.#nearby,
-      details("Find an element", search),
+      details(t("Find an element"), search),
       this.#live,
     );
     this.#position = -1;
@@ -451,7 +454,7 @@ class AccessView {
     const live = Boolean(this.#model.get("live"));
     const rows = this.#result.data.levels.map((level, i) => this.#levelFields(level, i, live));
     const body = h("tbody", {}, rows);
-    const add = h("button", { type: "button", "aria-disabled": String(!live) }, "Add a level");
+    const add = h("button", { type: "button", "aria-disabled": String(!live) }, t("Add a level"));
     add.addEventListener("click", () => {
       const [last] = [...body.children].slice(-1);
       const fields = this.#readFields(last);
@@ -462,12 +465,12 @@ class AccessView {
     const drop = h(
       "button",
       { type: "button", "aria-disabled": String(!live) },
-      "Remove the last level",
+      t("Remove the last level"),
     );
     drop.addEventListener("click", () => {
       if (live && body.children.length > 1) body.lastElementChild?.remove();
     });
-    const apply = h("button", { type: "submit", "aria-disabled": String(!live) }, "Simulate");
+    const apply = h("button", { type: "submit", "aria-disabled": String(!live) }, t("Simulate"));
     this.#form.replaceChildren(
       h(
         "table",
@@ -478,7 +481,7 @@ class AccessView {
           h(
             "tr",
             {},
-            ["Level", "Bytes", "Line", "Ways", "Replacement"].map((t) =>
+            [t("Level"), t("Bytes"), t("Line"), t("Ways"), t("Replacement")].map((t) =>
               h("th", { scope: "col" }, t),
             ),
           ),
@@ -491,7 +494,9 @@ class AccessView {
         : h(
             "p",
             { class: "note" },
-            "This page shows what was recorded: choose among it above. In a notebook the caches can be changed here.",
+            t(
+              "This page shows what was recorded: choose among it above. In a notebook the caches can be changed here.",
+            ),
           ),
     );
     this.#form.onsubmit = (event) => {
@@ -518,12 +523,16 @@ class AccessView {
         min: 1,
         value: level[key],
         "data-key": key,
-        "aria-label": `${key} of ${name}`,
+        "aria-label": t("{key} of {level}", { key: t(key), level: name }),
         readonly: !live,
       });
     const policy = h(
       "select",
-      { "data-key": "replacement", "aria-label": `replacement of ${name}`, disabled: !live },
+      {
+        "data-key": "replacement",
+        "aria-label": t("replacement of {level}", { level: name }),
+        disabled: !live,
+      },
       POLICIES.map(([value, text]) =>
         h("option", { value, selected: value === level.replacement }, text),
       ),
@@ -595,8 +604,8 @@ class AccessView {
     this.#playing = true;
     if (this.#position >= this.#last) this.#show(0, false);
     this.#playButton.innerHTML = shape(PAUSE);
-    this.#playButton.setAttribute("aria-label", "Pause");
-    this.#playButton.title = "Pause";
+    this.#playButton.setAttribute("aria-label", t("Pause"));
+    this.#playButton.title = t("Pause");
     let before = performance.now();
     let owed = 0;
     /** @param {number} now */
@@ -619,11 +628,11 @@ class AccessView {
     if (!this.#playing) return;
     this.#playing = false;
     this.#playButton.innerHTML = shape(PLAY);
-    this.#playButton.setAttribute("aria-label", "Play");
-    this.#playButton.title = "Play";
+    this.#playButton.setAttribute("aria-label", t("Play"));
+    this.#playButton.title = t("Play");
     this.#tell();
     this.#drawTable();
-    this.#live.textContent = `Paused. ${this.#readout.textContent}`;
+    this.#live.textContent = t("Paused. {said}", { said: this.#readout.textContent });
   }
 
   #tell() {
@@ -635,7 +644,7 @@ class AccessView {
     for (let i = this.#position + 1; i <= this.#last; i++) {
       if (this.#result.found[i] > 0) return this.#show(i);
     }
-    this.#live.textContent = "No further miss.";
+    this.#live.textContent = t("No further miss.");
   }
 
   /**
@@ -656,7 +665,7 @@ class AccessView {
       const i = (this.#position + k) % this.#trace.length;
       if (covers(i)) return this.#show(i);
     }
-    this.#live.textContent = "It is never accessed.";
+    this.#live.textContent = t("It is never accessed.");
   }
 
   /** @param {string} text */
@@ -671,7 +680,7 @@ class AccessView {
       index.every((x, d) => x < buffers[number].shape[d]);
     this.#find.setAttribute("aria-invalid", String(!fits));
     if (!fits) {
-      this.#live.textContent = `There is no element ${text}.`;
+      this.#live.textContent = t("There is no element {text}.", { text });
       return;
     }
     const element = index.reduce((sum, x, d) => sum * buffers[number].shape[d] + x, 0);
@@ -686,7 +695,7 @@ class AccessView {
     if (tell && this.#playing) this.#pause();
     at = Math.max(0, Math.min(this.#last, at));
     if (!this.#trace.length) {
-      this.#readout.textContent = "The program accesses no memory.";
+      this.#readout.textContent = t("The program accesses no memory.");
       return;
     }
     const unchanged = at === this.#position;
@@ -724,17 +733,26 @@ class AccessView {
   /** @param {Access} access */
   #describe(access) {
     const { site, buffer, lanes, values, thread, number } = access;
-    const verb = site.write ? "writes" : "reads";
-    const wide = lanes > 1 ? `a vector of ${lanes} × ${buffer.itemsize} B` : `${site.bytes} B`;
+    const verb = site.write ? t("writes") : t("reads");
+    const wide =
+      lanes > 1
+        ? t("a vector of {lanes} × {size} B", { lanes, size: buffer.itemsize })
+        : `${site.bytes} B`;
     const distance = this.#result.reuse[number];
-    const reuse = distance < 0 ? "first use of its line" : `reuse distance ${whole(distance)}`;
+    const reuse =
+      distance < 0
+        ? t("first use of its line")
+        : t("reuse distance {distance}", { distance: whole(distance) });
     const loops = site.loops.map((name, i) => `${name}=${values[i]}`).join(" ");
-    const threads = this.#trace.data.thread.length ? `, thread ${thread}` : "";
+    const threads = this.#trace.data.thread.length ? t(", thread {thread}", { thread }) : "";
     const level = this.#result.found[number];
     const where =
       level === 0
-        ? `found in ${this.#result.names[0]}`
-        : `missed ${this.#result.names.slice(0, level).join(" and ")}, found in ${this.#result.names[level]}`;
+        ? t("found in {level}", { level: this.#result.names[0] })
+        : t("missed {levels}, found in {level}", {
+            levels: this.#result.names.slice(0, level).join(t(" and ")),
+            level: this.#result.names[level],
+          });
     return `${verb} ${this.#trace.name(access)}, ${wide}${threads}; ${where}; ${reuse}${loops ? `; ${loops}` : ""}`;
   }
 
@@ -787,19 +805,21 @@ class AccessView {
         h(
           "span",
           { class: `badge ${levelClass(i, names.length)}` },
-          `${LEVEL_SIGNS[this.#signOf(i)]} found in ${name}`,
+          `${LEVEL_SIGNS[this.#signOf(i)]} ${t("found in {level}", { level: name })}`,
         ),
       ),
       h(
         "span",
         { class: "key resident" },
-        `in ${names[0]}${this.#trace.data.thread.length ? " of this thread" : ""} now`,
+        this.#trace.data.thread.length
+          ? t("in {level} of this thread now", { level: names[0] })
+          : t("in {level} now", { level: names[0] }),
       ),
-      h("span", { class: "key came" }, "came with its line, not used yet"),
-      h("span", { class: "key left" }, `used before, not in ${names[0]}`),
-      h("span", { class: "key read" }, "read"),
-      h("span", { class: "key written" }, "write"),
-      h("span", { class: "key line" }, `the line of ${this.#result.line} B`),
+      h("span", { class: "key came" }, t("came with its line, not used yet")),
+      h("span", { class: "key left" }, t("used before, not in {level}", { level: names[0] })),
+      h("span", { class: "key read" }, t("read")),
+      h("span", { class: "key written" }, t("write")),
+      h("span", { class: "key line" }, t("the line of {size} B", { size: this.#result.line })),
     );
   }
 
@@ -824,9 +844,15 @@ class AccessView {
           h(
             "tr",
             {},
-            ["", "found so far", "found in all", "share", "misses", "bytes in", "bytes back"].map(
-              (text) => h("th", { scope: "col" }, text),
-            ),
+            [
+              "",
+              t("found so far"),
+              t("found in all"),
+              t("share"),
+              t("misses"),
+              t("bytes in"),
+              t("bytes back"),
+            ].map((text) => h("th", { scope: "col" }, text)),
           ),
         ),
         h(
@@ -886,7 +912,7 @@ class AccessView {
         ),
       );
     }
-    const heads = ["", "", "element", "bytes", "thread", "found in", "reuse", "loops"];
+    const heads = ["", "", "element", "bytes", "thread", t("found in"), "reuse", "loops"];
     this.#table.replaceChildren(
       h(
         "table",
@@ -911,6 +937,7 @@ class AccessView {
  * @param {Pick<Data.Host, "model" | "el">} host
  */
 export function render({ model, el }) {
+  speak(model, el);
   const view = new AccessView(model, el);
   return () => view.remove();
 }

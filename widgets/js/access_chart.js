@@ -2,6 +2,7 @@
 // uses of a line are.
 
 import { escapeHTML, h, sure } from "./dom.js";
+import { t } from "./words.js";
 
 /** @import { Result } from "./access.js" */
 
@@ -53,7 +54,11 @@ export function drawTimeline(canvas, result, position) {
   const misses = n - result.upTo[0][n];
   canvas.setAttribute(
     "aria-label",
-    `Over time: ${n} accesses, of which ${misses} missed ${result.names[0]}`,
+    t("Over time: {count} accesses, of which {misses} missed {level}", {
+      count: n,
+      misses,
+      level: result.names[0],
+    }),
   );
 }
 
@@ -141,7 +146,7 @@ export function reuseChart(bins, result, width) {
   }
   return (
     `<svg viewBox="0 0 ${width} ${top + tall + 20}" width="${width}" height="${top + tall + 20}" role="img" ` +
-    `aria-label="Accesses by reuse distance; the same as a table below">${svg}</svg>`
+    `aria-label="${t("Accesses by reuse distance; the same as a table below")}">${svg}</svg>`
   );
 }
 
@@ -152,9 +157,9 @@ export function reuseChart(bins, result, width) {
  */
 export function reuseTable(bins, result) {
   const heads = [
-    "distance in lines",
+    t("distance in lines"),
     "accesses",
-    ...result.names.map((name) => `found in ${name}`),
+    ...result.names.map((name) => t("found in {level}", { level: name })),
   ];
   return h(
     "table",
@@ -175,7 +180,7 @@ export function reuseTable(bins, result) {
         h(
           "tr",
           {},
-          h("th", { scope: "row" }, bin.from < 0 ? "first use" : binName(bin)),
+          h("th", { scope: "row" }, bin.from < 0 ? t("first use") : binName(bin)),
           [binTotal(bin), ...bin.found].map((n) => h("td", {}, n.toLocaleString("en-US"))),
         ),
       ),

@@ -3,6 +3,7 @@
 
 import { h, later, sure } from "./dom.js";
 import { LEVEL_SIGNS } from "./access_chart.js";
+import { t } from "./words.js";
 
 /** @import { Access, Result, Trace } from "./access.js" */
 
@@ -128,7 +129,7 @@ export class BufferGrid {
       this.#canvas,
       this.#said,
     );
-    if (this.#tooLarge) this.#canvas.replaceWith(h("p", { class: "note" }, "too large to draw"));
+    if (this.#tooLarge) this.#canvas.replaceWith(h("p", { class: "note" }, t("too large to draw")));
     this.#canvas.addEventListener("click", (event) => {
       const box = this.#canvas.getBoundingClientRect();
       // in a narrow page the picture is drawn smaller than it is
@@ -309,9 +310,20 @@ export class BufferGrid {
     const inIt = result.names[0];
     this.#canvas.setAttribute(
       "aria-label",
-      `${this.#buffer.name}: ${used} of ${count} elements used so far, ${held} of them in ${inIt}`,
+      t("{name}: {used} of {count} elements used so far, {held} of them in {level}", {
+        name: this.#buffer.name,
+        used,
+        count,
+        held,
+        level: inIt,
+      }),
     );
-    this.#said.textContent = `${used} of ${count} used, ${held} in ${inIt}`;
+    this.#said.textContent = t("{used} of {count} used, {held} in {level}", {
+      used,
+      count,
+      held,
+      level: inIt,
+    });
   }
 
   /**

@@ -8,15 +8,16 @@ import { tokens } from "./highlight.js";
 import { scaleOf } from "./scale.js";
 import { svg } from "./svg.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 /** @import { Scale } from "./scale.js" */
 
-const CHARTS = [
-  ["progress", "Progress"],
-  ["model", "Cost model"],
-  ["space", "Space"],
-  ["family", "Family"],
-  ["trials", "Trials"],
+const charts = () => [
+  ["progress", t("Progress")],
+  ["model", t("Cost model")],
+  ["space", t("Space")],
+  ["family", t("Family")],
+  ["trials", t("Trials")],
 ];
 // Okabe and Ito; each search also has a shape of its own.
 const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa508c", "#b58900", "#56b4e9"];
@@ -155,12 +156,12 @@ class BoardView {
     this.stop = h(
       "button",
       { type: "button", class: "stop", onclick: () => this.interrupt() },
-      "Stop, keep what was found",
+      t("Stop, keep what was found"),
     );
     this.tabs = h(
       "div",
-      { class: "tabs", role: "tablist", "aria-label": "Charts" },
-      CHARTS.map(([id, text]) =>
+      { class: "tabs", role: "tablist", "aria-label": t("Charts") },
+      charts().map(([id, text]) =>
         h(
           "button",
           {
@@ -178,7 +179,7 @@ class BoardView {
     this.choices = h("div", { class: "choices" });
     this.plot = h("div", { class: "plot", role: "tabpanel", tabindex: "-1" });
     this.legend = h("div", { class: "legend" });
-    this.detail = h("section", { class: "detail", "aria-label": "Trial" });
+    this.detail = h("section", { class: "detail", "aria-label": t("Trial") });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.view = h(
       "div",
@@ -228,11 +229,13 @@ class BoardView {
     const wanted = sessions.reduce((sum, session) => sum + (session.trials_wanted || 0), 0);
     const running = this.model.get("running");
     this.facts.textContent = [
-      `${trials.length}${running && wanted ? ` of ${wanted}` : ""} trials`,
-      failed ? `${failed} failed` : "",
-      Number.isFinite(best) ? `best ${duration(best)}` : "",
+      running && wanted
+        ? t("{count} of {wanted} trials", { count: trials.length, wanted })
+        : t("{count} trials", { count: trials.length }),
+      failed ? t("{count} failed", { count: failed }) : "",
+      Number.isFinite(best) ? t("best {time}", { time: duration(best) }) : "",
       this.ofPeak(best),
-      running ? (trials.length ? "searching" : "the first trials are built and measured") : "",
+      running ? (trials.length ? "searching" : t("the first trials are built and measured")) : "",
     ]
       .filter(Boolean)
       .join(", ");
@@ -241,7 +244,7 @@ class BoardView {
     const since = Date.now();
     const tell = () => {
       const seconds = Math.round((Date.now() - since) / 1000);
-      this.elapsed.textContent = running && seconds > 1 ? `for ${seconds} s` : "";
+      this.elapsed.textContent = running && seconds > 1 ? t("for {seconds} s", { seconds }) : "";
     };
     tell();
     if (running) this.clock = setInterval(tell, 1000);
@@ -252,7 +255,7 @@ class BoardView {
   ofPeak(time) {
     const session = this.board.sessions.find((item) => item.peak_s);
     if (!session || !Number.isFinite(time) || this.board.sessions.length > 1) return "";
-    return `${Math.round((100 * sure(session.peak_s)) / time)} % of peak`;
+    return t("{part} % of peak", { part: Math.round((100 * sure(session.peak_s)) / time) });
   }
 
   shown() {
@@ -342,12 +345,12 @@ class BoardView {
 
   /** @param {KeyboardEvent} event */
   tabKey(event) {
-    const at = CHARTS.findIndex(([id]) => id === this.chart);
+    const at = charts().findIndex(([id]) => id === this.chart);
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
-    this.open(CHARTS[(at + step + CHARTS.length) % CHARTS.length][0]);
+    this.open(charts()[(at + step + charts().length) % charts().length][0]);
     this.tabs.querySelector('[aria-selected="true"]')?.focus();
   }
 
@@ -360,11 +363,11 @@ class BoardView {
     this.choices.replaceChildren();
     this.points = [];
     const trials = this.shown();
-    const name = sure(CHARTS.find(([id]) => id === this.chart))[1];
+    const name = sure(charts().find(([id]) => id === this.chart))[1];
     this.plot.setAttribute("aria-label", name);
     if (!trials.length) {
       const hidden = this.board.trials.length > 0;
-      const none = hidden ? "All searches are hidden." : "No trials yet.";
+      const none = hidden ? t("All searches are hidden.") : t("No trials yet.");
       this.plot.replaceChildren(h("p", { class: "dim" }, none));
       return;
     }
@@ -466,7 +469,7 @@ class BoardView {
       trial.time === null
         ? `${trial.status.replace("_", " ")}: ${trial.reason}`
         : duration(trial.time);
-    return `trial ${trial.index}, ${result}`;
+    return t("trial {at}, {result}", { at: trial.index, result });
   }
 
   /**
@@ -510,7 +513,7 @@ class BoardView {
     const lines = [];
     const baselines = new Set(sessions.flatMap((s) => Object.keys(s.baselines ?? {})));
     for (const [name, times] of /** @type {[string, (number | null | undefined)[]][]} */ ([
-      ["machine's peak", sessions.map((session) => session.peak_s)],
+      [t("machine's peak"), sessions.map((session) => session.peak_s)],
       ["numpy", sessions.map((session) => session.numpy_s)],
       ...[...baselines].map((name) => [name, sessions.map((s) => s.baselines?.[name])]),
     ])) {
@@ -524,12 +527,13 @@ class BoardView {
       lines.map(([, value]) => value),
     );
     if (this.model.get("live") && !this.model.get("running") && !baselines.size) {
-      const button = h("button", { type: "button" }, "Measure it as written, and by default");
-      button.title =
-        "the program as it is written, and its default schedule: lines to compare with";
+      const button = h("button", { type: "button" }, t("Measure it as written, and by default"));
+      button.title = t(
+        "the program as it is written, and its default schedule: lines to compare with",
+      );
       button.addEventListener("click", () => {
         button.disabled = true;
-        button.textContent = "Measuring…";
+        button.textContent = t("Measuring…");
         this.model.send({ do: "baselines" });
       });
       this.choices.replaceChildren(button);
@@ -539,12 +543,12 @@ class BoardView {
       whole: true,
       text: String,
     });
-    const chart = this.frame(x, y, "trial", "time", "Time of each trial and the best so far");
+    const chart = this.frame(x, y, "trial", "time", t("Time of each trial and the best so far"));
     lines.forEach(([name, value], index) => {
       // names at alternate ends, so that they stay apart
       const at = y.at(value);
       const end = index % 2 === 0;
-      const beside = name === "machine's peak" ? 12 : -4; // trials lie above the peak's line
+      const beside = name === t("machine's peak") ? 12 : -4; // trials lie above the peak's line
       chart.append(
         svg("line", {
           class: "reference",
@@ -606,7 +610,7 @@ class BoardView {
       return h(
         "p",
         { class: "dim" },
-        "No trial was predicted: the search had no cost model, or its first round is not over.",
+        t("No trial was predicted: the search had no cost model, or its first round is not over."),
       );
     }
     const best = Math.min(...pairs.map((t) => t.time));
@@ -623,9 +627,9 @@ class BoardView {
     const chart = this.frame(
       x,
       y,
-      "predicted score (higher is faster)",
-      "measured speed, best = 1",
-      "Predicted against measured",
+      t("predicted score (higher is faster)"),
+      t("measured speed, best = 1"),
+      t("Predicted against measured"),
     );
     for (const trial of pairs)
       chart.append(this.point(trial, x.at(trial.predicted), y.at(speed(trial))));
@@ -638,7 +642,7 @@ class BoardView {
     const table = h(
       "table",
       { class: "rounds" },
-      h("caption", {}, "Rank correlation of predicted and measured speed (1: the same order)"),
+      h("caption", {}, t("Rank correlation of predicted and measured speed (1: the same order)")),
       h(
         "tr",
         {},
@@ -673,7 +677,8 @@ class BoardView {
   /** @param {Data.Trial[]} trials */
   drawSpace(trials) {
     const axes = this.board.axes;
-    if (!axes.length) return h("p", { class: "dim" }, "The trials have no decisions that differ.");
+    if (!axes.length)
+      return h("p", { class: "dim" }, t("The trials have no decisions that differ."));
     /**
      * @param {string} value
      * @param {(event: Event) => void} onchange
@@ -687,7 +692,7 @@ class BoardView {
           h(
             "option",
             { value: axis, selected: axis === value },
-            axis ? this.axisLabel(axis) : "all decisions",
+            axis ? this.axisLabel(axis) : t("all decisions"),
           ),
         ),
       );
@@ -699,10 +704,10 @@ class BoardView {
     };
     if (axes.length > 1) {
       this.choices.replaceChildren(
-        h("span", { class: "dim" }, "Heat map of"),
-        pick(this.heat[0], changed(0), "First decision"),
+        h("span", { class: "dim" }, t("Heat map of")),
+        pick(this.heat[0], changed(0), t("First decision")),
         h("span", { class: "dim" }, "and"),
-        pick(this.heat[1], changed(1), "Second decision"),
+        pick(this.heat[1], changed(1), t("Second decision")),
       );
     }
     const [a, b] = this.heat;
@@ -756,7 +761,7 @@ class BoardView {
     const chart = svg("svg", {
       viewBox: `0 0 ${width} ${height}`,
       role: "group",
-      "aria-label": "Decisions of each trial, coloured by time",
+      "aria-label": t("Decisions of each trial, coloured by time"),
     });
     const scales = axes.map((axis) => {
       const values = [
@@ -892,7 +897,10 @@ class BoardView {
     const chart = svg("svg", {
       viewBox: `0 0 ${width} ${height}`,
       role: "group",
-      "aria-label": `Best time for each ${this.axisLabel(a)} and ${this.axisLabel(b)}`,
+      "aria-label": t("Best time for each {first} and {second}", {
+        first: this.axisLabel(a),
+        second: this.axisLabel(b),
+      }),
     });
     across.forEach((value, i) =>
       chart.append(
@@ -983,9 +991,10 @@ class BoardView {
   /** @param {Data.Trial[]} trials */
   drawFamily(trials) {
     if (!trials.some((t) => t.parent !== null)) {
-      const drawn =
+      const drawn = t(
         "No trial was mutated from another yet. The first round of a search is drawn at random; " +
-        "an evolutionary one mutates the best of the rounds before.";
+          "an evolutionary one mutates the best of the rounds before.",
+      );
       return h("p", { class: "dim" }, drawn);
     }
     const good = trials.filter(isTimed);
@@ -998,9 +1007,9 @@ class BoardView {
     const chart = this.frame(
       x,
       y,
-      "generation (mutations since a random trace)",
+      t("generation (mutations since a random trace)"),
       "time",
-      "Family tree of the trials",
+      t("Family tree of the trials"),
     );
     const lane = SIZE.height - SIZE.bottom - 7;
     const groups = new Map();
@@ -1118,7 +1127,7 @@ class BoardView {
     const trial = this.byKey.get(this.selected);
     if (!trial) {
       this.detail.replaceChildren(
-        h("p", { class: "dim" }, "Open a point: its decisions and its trace appear here."),
+        h("p", { class: "dim" }, t("Open a point: its decisions and its trace appear here.")),
       );
       return;
     }
@@ -1128,13 +1137,17 @@ class BoardView {
         "result",
         trial.time === null
           ? `${trial.status}: ${trial.reason}`
-          : `${duration(trial.time)} (${duration(trial.low)} to ${duration(trial.high)})`,
+          : t("{time} ({low} to {high})", {
+              time: duration(trial.time),
+              low: duration(trial.low),
+              high: duration(trial.high),
+            }),
       ],
       ["from", `${trial.strategy}${trial.mutation ? `, ${this.mutation(trial)}` : ""}`],
       ["round", String(trial.round)],
     ];
     if (trial.predicted !== null) rows.push(["predicted", digits(trial.predicted)]);
-    if (trial.error !== null) rows.push(["largest error", trial.error.toExponential(1)]);
+    if (trial.error !== null) rows.push([t("largest error"), trial.error.toExponential(1)]);
     if (trial.parent && this.byKey.has(trial.parent)) {
       const parent = sure(this.byKey.get(trial.parent));
       rows.push([
@@ -1152,7 +1165,7 @@ class BoardView {
       const { label, text, choices } = this.decision(trial, name);
       const head = h("th", { scope: "row", title: name }, label);
       if (!live) return h("tr", {}, head, h("td", {}, text));
-      const said = { "aria-label": `Decision ${label}`, [OWN_KEYS]: "true" };
+      const said = { "aria-label": t("Decision {label}", { label }), [OWN_KEYS]: "true" };
       const options = choices?.map((choice, n) =>
         h("option", { value: String(n), selected: n === value }, choice),
       );
@@ -1165,7 +1178,7 @@ class BoardView {
     this.message = h("p", { class: "message", role: "status" });
     /** @type {HTMLElement[]} */
     const children = [
-      h("h3", {}, `Trial ${trial.index}`),
+      h("h3", {}, t("Trial {at}", { at: trial.index })),
       h(
         "table",
         {},
@@ -1174,7 +1187,7 @@ class BoardView {
         ),
       ),
     ];
-    if (decisions.length) children.push(h("h4", {}, "Decisions"), h("table", {}, decisions));
+    if (decisions.length) children.push(h("h4", {}, t("Decisions")), h("table", {}, decisions));
     children.push(...this.compared(trial));
     if (live) {
       children.push(
@@ -1185,7 +1198,7 @@ class BoardView {
             ? h(
                 "button",
                 { type: "button", onclick: () => this.measure() },
-                "Measure these decisions",
+                t("Measure these decisions"),
               )
             : null,
           h(
@@ -1193,9 +1206,9 @@ class BoardView {
             {
               type: "button",
               onclick: () =>
-                this.ask({ do: "stepper", key: trial.key }, "Opening the stepper below…"),
+                this.ask({ do: "stepper", key: trial.key }, t("Opening the stepper below…")),
             },
-            "Open in the stepper",
+            t("Open in the stepper"),
           ),
         ),
         this.message,
@@ -1220,10 +1233,10 @@ class BoardView {
           h(
             "summary",
             {},
-            "Trace ",
-            copyButton("Copy the trace", () => text),
+            t("Trace "),
+            copyButton(t("Copy the trace"), () => text),
           ),
-          h("pre", { tabindex: "0", "aria-label": "Trace", html }),
+          h("pre", { tabindex: "0", "aria-label": t("Trace"), html }),
         ),
       );
     }
@@ -1241,8 +1254,8 @@ class BoardView {
     others.sort((p, q) => sure(p.time) - sure(q.time));
     const list = h(
       "select",
-      { "aria-label": "Compare with", [OWN_KEYS]: "true" },
-      [h("option", { value: "" }, "no other trial")].concat(
+      { "aria-label": t("Compare with"), [OWN_KEYS]: "true" },
+      [h("option", { value: "" }, t("no other trial"))].concat(
         others.slice(0, 500).map((t) => h("option", { value: t.key }, this.words(t))),
       ),
     );
@@ -1255,7 +1268,7 @@ class BoardView {
     if (this.beside !== trial.key && this.byKey.has(this.beside)) list.value = this.beside;
     list.addEventListener("change", show);
     show();
-    return [h("h4", {}, "Compared with ", list), place];
+    return [h("h4", {}, t("Compared with "), list), place];
   }
 
   /**
@@ -1284,18 +1297,21 @@ class BoardView {
           h("td", {}, right.get(label) ?? "–"),
         ),
       );
-    const heads = ["", `trial ${one.index}`, `trial ${other.index}`].map((text) =>
-      h("th", { scope: "col" }, text),
-    );
+    const heads = [
+      "",
+      t("trial {at}", { at: one.index }),
+      t("trial {at}", { at: other.index }),
+    ].map((text) => h("th", { scope: "col" }, text));
     const [a, b] = [one.time, sure(other.time)];
-    let said = "It has no time to compare.";
+    let said = t("It has no time to compare.");
     if (a !== null) {
       const ratio = Math.max(a, b) / Math.min(a, b);
-      const word = a < b ? "fast" : "slow";
       said =
         ratio < 1.01
-          ? "Both take the same time."
-          : `${digits(ratio)} times as ${word} as trial ${other.index}.`;
+          ? t("Both take the same time.")
+          : a < b
+            ? t("{ratio} times as fast as trial {at}.", { ratio: digits(ratio), at: other.index })
+            : t("{ratio} times as slow as trial {at}.", { ratio: digits(ratio), at: other.index });
     }
     /** @type {HTMLElement[]} */
     const parts = [h("p", {}, said)];
@@ -1303,11 +1319,11 @@ class BoardView {
       parts.push(
         h("table", { class: "beside" }, h("thead", {}, h("tr", {}, heads)), h("tbody", {}, rows)),
       );
-    else parts.push(h("p", { class: "dim" }, "Their decisions are the same."));
+    else parts.push(h("p", { class: "dim" }, t("Their decisions are the same.")));
     if (this.model.get("live")) {
       const open = () =>
-        this.ask({ do: "compare", key: one.key, other: other.key }, "Opening both below…");
-      parts.push(h("button", { type: "button", onclick: open }, "Open both, side by side"));
+        this.ask({ do: "compare", key: one.key, other: other.key }, t("Opening both below…"));
+      parts.push(h("button", { type: "button", onclick: open }, t("Open both, side by side")));
     }
     return parts;
   }
@@ -1321,7 +1337,7 @@ class BoardView {
         .filter(Boolean)
         .map(Number);
       if (!values.length || values.some((v) => !Number.isInteger(v))) {
-        this.message.textContent = `${name} has to be whole numbers`;
+        this.message.textContent = t("{name} has to be whole numbers", { name });
         input.focus();
         return;
       }
@@ -1329,10 +1345,10 @@ class BoardView {
       if (JSON.stringify(value) !== JSON.stringify(old)) decisions[name] = value;
     }
     if (!Object.keys(decisions).length) {
-      this.message.textContent = "Change a decision first.";
+      this.message.textContent = t("Change a decision first.");
       return;
     }
-    this.ask({ do: "measure", key: this.selected, decisions }, "Measuring…");
+    this.ask({ do: "measure", key: this.selected, decisions }, t("Measuring…"));
   }
 
   /**
@@ -1356,7 +1372,7 @@ class BoardView {
     const base = config ? JSON.parse(config.textContent).baseUrl : "/";
     const token = config ? JSON.parse(config.textContent).token : "";
     const xsrf = (document.cookie.match(/(?:^|; )_xsrf=([^;]*)/) || [])[1];
-    this.facts.textContent = "stopping after the trial that runs";
+    this.facts.textContent = t("stopping after the trial that runs");
     const headers = {};
     if (xsrf) headers["X-XSRFToken"] = decodeURIComponent(xsrf);
     if (token) headers.Authorization = `token ${token}`;
@@ -1367,13 +1383,14 @@ class BoardView {
       });
       if (!answer.ok) throw new Error(answer.statusText);
     } catch {
-      this.facts.textContent = "this host lets no view stop a kernel: use Jupyter's stop button";
+      this.facts.textContent = t("this host lets no view stop a kernel: use Jupyter's stop button");
     }
   }
 }
 
 /** @param {Data.Host} host */
 export function renderBoard({ model, el }) {
+  speak(model, el);
   const view = new BoardView(model, el);
   return () => view.close();
 }

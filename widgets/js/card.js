@@ -7,17 +7,18 @@ import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 /** Milliseconds after the last key until the answer is sent, to be kept in the notebook. */
 const SEND = 400;
-const LEVELS = ["", "one step", "a few steps", "needs thought", "a project"];
+const levels = () => ["", t("one step"), t("a few steps"), t("needs thought"), t("a project")];
 /**
  * Whether the reason of a row is seen in what the program reads and writes: it names an element of a
  * buffer, or a buffer whose accesses miss.
  * @param {Data.MarksRow} row
  */
 const isSeen = (row) => /^\w+\[/.test(row.place?.element ?? "") || row.place?.buffer !== undefined;
-const NAMES = ["A nudge", "A second hint", "Nearly all", "A solution"];
+const names = () => [t("A nudge"), t("A second hint"), t("Nearly all"), t("A solution")];
 
 /**
  * Text with `code` in it, in paragraphs; a program stands between two lines of three backquotes.
@@ -121,7 +122,7 @@ export class Card {
     this.view = h("section", {
       class: "mlc mlc-card",
       role: "group",
-      "aria-label": `Exercise ${this.task.id}: ${this.task.title}`,
+      "aria-label": t("Exercise {id}: {title}", { id: this.task.id, title: this.task.title }),
     });
     this.build();
     root.append(this.view);
@@ -166,12 +167,16 @@ export class Card {
         "header",
         {},
         h("b", {}, `${id}  ${title}`),
-        h("span", { class: "dim" }, `${LEVELS[level]}, ${minutes} minutes`),
+        h(
+          "span",
+          { class: "dim" },
+          t("{level}, {minutes} minutes", { level: levels()[level], minutes }),
+        ),
         this.points,
       ),
       h("div", { class: "statement" }, paragraphs(statement)),
       ...(program
-        ? [h("details", {}, h("summary", {}, "The program it starts from"), code(program))]
+        ? [h("details", {}, h("summary", {}, t("The program it starts from")), code(program))]
         : []),
       this.place,
       h("div", { class: "actions" }, this.button, this.status),
@@ -189,7 +194,7 @@ export class Card {
     const schedule = this.task.kind === "schedule";
     const trace = typeof this.value !== "string";
     const area = h("textarea", {
-      "aria-label": "Answer",
+      "aria-label": t("Answer"),
       spellcheck: "false",
       rows: 8,
       readonly: !this.live,
@@ -203,11 +208,11 @@ export class Card {
     area.value = trace ? "" : this.value;
     area.rows = Math.min(24, Math.max(8, area.value.split("\n").length + 1));
     const told = schedule
-      ? "Lines of a schedule sch of this program. They are read, not run."
-      : "TVMScript. It is parsed, not run.";
+      ? t("Lines of a schedule sch of this program. They are read, not run.")
+      : t("TVMScript. It is parsed, not run.");
     this.place.replaceChildren(
-      h("label", {}, h("span", {}, "Answer"), area),
-      h("p", { class: "hint" }, trace ? "A schedule made in code was checked." : told),
+      h("label", {}, h("span", {}, t("Answer")), area),
+      h("p", { class: "hint" }, trace ? t("A schedule made in code was checked.") : told),
     );
   }
 
@@ -264,6 +269,9 @@ export class Card {
    */
   ordered(field, legend, order, disabled) {
     const list = h("ol", {});
+    /** @param {string} choice @param {number} by */
+    const called = (choice, by) =>
+      by < 0 ? t("{choice} up", { choice }) : t("{choice} down", { choice });
     /** @param {string[]} now @param {string} [focus] */
     const draw = (now, focus) => {
       list.replaceChildren(
@@ -275,11 +283,11 @@ export class Card {
                 type: "button",
                 class: "small",
                 disabled: disabled || !now[at + by],
-                "aria-label": `${choice} ${by < 0 ? "up" : "down"}`,
+                "aria-label": called(choice, by),
                 onclick: () => {
                   const next = moved(now, at, by);
                   this.fill(field.name, next, false);
-                  draw(next, `${choice} ${by < 0 ? "up" : "down"}`);
+                  draw(next, called(choice, by));
                 },
               },
               sign,
@@ -347,7 +355,7 @@ export class Card {
 
   drawBusy() {
     const busy = Boolean(this.model.get("busy"));
-    this.button.textContent = busy ? "Checking ..." : "Check";
+    this.button.textContent = busy ? t("Checking ...") : t("Check");
     this.button.disabled = busy || !this.live;
     this.button.hidden = !this.live;
     if (busy) this.status.textContent = "";
@@ -358,7 +366,9 @@ export class Card {
     const marks = this.model.get("marks");
     const before = this.task.before;
     const known = marks.rows ? marks : before;
-    sure(this.points).textContent = known ? `${known.points} of ${known.of} points` : "";
+    sure(this.points).textContent = known
+      ? t("{points} of {of} points", { points: known.points, of: known.of })
+      : "";
     if (!marks.rows)
       return this.rows.replaceChildren(
         ...this.task.rows.map((row) =>
@@ -379,8 +389,10 @@ export class Card {
     this.rows.classList.toggle("stale", stale);
     const all = marks.points === marks.of;
     this.status.textContent = stale
-      ? "These are the marks of an answer before."
-      : `${marks.points} of ${marks.of} points${all ? ": solved" : ""}`;
+      ? t("These are the marks of an answer before.")
+      : all
+        ? t("{points} of {of} points: solved", { points: marks.points, of: marks.of })
+        : t("{points} of {of} points", { points: marks.points, of: marks.of });
     const { error } = marks;
     this.rows.replaceChildren(
       ...(error
@@ -392,7 +404,7 @@ export class Card {
               h(
                 "span",
                 {},
-                (error.line ? `line ${error.line}: ` : "") + error.message,
+                (error.line ? t("line {line}: ", { line: error.line }) : "") + error.message,
                 error.hint ? h("small", {}, error.hint) : null,
               ),
             ),
@@ -403,7 +415,7 @@ export class Card {
               { class: row.passed ? "yes" : "no" },
               h(
                 "span",
-                { class: "sign", "aria-label": row.passed ? "reached" : "not reached" },
+                { class: "sign", "aria-label": row.passed ? t("reached") : t("not reached") },
                 row.passed ? "✓" : "✗",
               ),
               h(
@@ -430,19 +442,19 @@ export class Card {
   looker(row) {
     const onclick = () => {
       this.unwatch();
-      this.watched.textContent = "Its program is run …";
+      this.watched.textContent = t("Its program is run …");
       this.looks++;
       this.model.set("look", { row, n: this.looks });
       this.model.save_changes();
     };
-    return h("button", { type: "button", class: "small", onclick }, "What it reads and writes");
+    return h("button", { type: "button", class: "small", onclick }, t("What it reads and writes"));
   }
 
   drawWatched() {
     const { n, message, trace, results, position } = this.model.get("watched");
     if (n !== this.looks) return;
     this.unwatch();
-    this.watched.textContent = message ? `This cannot be shown: ${message}` : "";
+    this.watched.textContent = message ? t("This cannot be shown: {why}", { why: message }) : "";
     if (!trace) return;
     const place = h("div", {});
     this.watched.append(
@@ -465,12 +477,13 @@ export class Card {
     const marks = this.model.get("marks");
     const solved = marks.rows && marks.points === marks.of;
     const texts = hints.map((text, at) =>
-      h("div", { class: "help" }, h("b", {}, NAMES[at]), at < 3 ? paragraphs(text) : code(text)),
+      h("div", { class: "help" }, h("b", {}, names()[at]), at < 3 ? paragraphs(text) : code(text)),
     );
     const { cost = 0, solution = true } = this.model.get("rules") ?? {};
     const more = this.live && hints.length < (solution ? 4 : 3);
     const last = solution && (hints.length >= 3 || solved);
-    const price = cost && !solved ? `, costs ${cost} point${cost > 1 ? "s" : ""}` : "";
+    const price =
+      !cost || solved ? "" : cost > 1 ? t(", costs {cost} points", { cost }) : t(", costs 1 point");
     const button = h(
       "button",
       {
@@ -483,9 +496,11 @@ export class Card {
       },
       last
         ? solved
-          ? "A solution"
-          : `Give up: a solution${cost ? ", costs all points" : ""}`
-        : `Hint ${hints.length + 1} of 3${price}`,
+          ? t("A solution")
+          : cost
+            ? t("Give up: a solution, costs all points")
+            : t("Give up: a solution")
+        : t("Hint {at} of 3{price}", { at: hints.length + 1, price }),
     );
     this.helps.replaceChildren(...texts, ...(more ? [button] : []));
   }
@@ -501,6 +516,7 @@ function pointsOf(points, of) {
 
 /** @param {Data.Host} host */
 export function renderCard({ model, el }) {
+  speak(model, el);
   const card = new Card(model, el);
   return () => card.close();
 }

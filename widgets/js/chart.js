@@ -2,6 +2,7 @@
 
 import { duration, escapeHTML } from "./dom.js";
 import { logarithmic, powersOfTen } from "./scale.js";
+import { t } from "./words.js";
 
 /**
  * @typedef {{ time: number | null | undefined, refused: boolean, wrong: boolean, idle: boolean, label: string }} Point
@@ -50,7 +51,7 @@ export function drawChart(points, floor, current, width) {
   }
   if (floor) {
     svg += `<line class="floor" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y(floor)}" y2="${y(floor)}"/>`;
-    svg += `<text class="floor" x="${PAD.left + 4}" y="${y(floor) - 4}">peak: ${duration(floor)}</text>`;
+    svg += `<text class="floor" x="${PAD.left + 4}" y="${y(floor) - 4}">${t("peak: {time}", { time: duration(floor) })}</text>`;
   }
   // What was not measured is a gap; a refused step leaves the program, and its time, as it was.
   /** @type {string[][]} */
@@ -96,6 +97,6 @@ export function drawChart(points, floor, current, width) {
   });
   return (
     `<svg viewBox="0 0 ${width} ${HEIGHT}" width="${width}" height="${HEIGHT}" role="img" ` +
-    `aria-label="Time of each step, logarithmic">${svg}</svg>`
+    `aria-label="${t("Time of each step, logarithmic")}">${svg}</svg>`
   );
 }

@@ -6,6 +6,7 @@
 import { closest, copyButton, escapeHTML, gunzip, h, later, sure } from "./dom.js";
 import { codeTokens, tokens } from "./highlight.js";
 import { LazyRows } from "./rows.js";
+import { t } from "./words.js";
 
 /** @import { Programs } from "./program.js" */
 
@@ -113,9 +114,10 @@ export class CodeSource {
     }
     if (!this.live) {
       done({
-        error:
+        error: t(
           "This page was written without lowered code. Write it with " +
-          "recording.html(path, code=True) to have it here.",
+            "recording.html(path, code=True) to have it here.",
+        ),
       });
       return;
     }
@@ -126,8 +128,10 @@ export class CodeSource {
       if (this.waiting.get(program) !== done) return;
       this.refuse(
         program,
-        "No answer: code is made by the notebook's kernel, which is not running or is busy. " +
-          "Run the cell again.",
+        t(
+          "No answer: code is made by the notebook's kernel, which is not running or is busy. " +
+            "Run the cell again.",
+        ),
       );
     };
     try {
@@ -218,13 +222,13 @@ export class CodeView {
     this.all = false;
     this.program = -1;
     this.chosen = null;
-    this.left = this.pane("Program after the step");
-    this.right = this.pane("Code");
+    this.left = this.pane(t("Program after the step"));
+    this.right = this.pane(t("Code"));
     const again = () => this.light(this.lit);
     this.leftRows = new LazyRows(this.left, again, WHOLE_CODE);
     this.rightRows = new LazyRows(this.right, again, WHOLE_CODE);
     this.stages = h("select", {
-      "aria-label": "Lowering stage",
+      "aria-label": t("Lowering stage"),
       onchange: () => {
         this.stage = this.stages.value;
         this.draw();
@@ -242,14 +246,14 @@ export class CodeView {
           this.draw();
         },
       },
-      "Passes that changed nothing",
+      t("Passes that changed nothing"),
     );
     this.caption = h("span", {});
     this.facts = h("div", { class: "mix" });
     this.element = h(
       "div",
       { class: "panes code-view" },
-      h("div", { class: "half" }, h("div", { class: "cap" }, "After"), this.left),
+      h("div", { class: "half" }, h("div", { class: "cap" }, t("After")), this.left),
       h(
         "div",
         { class: "half" },
@@ -259,7 +263,7 @@ export class CodeView {
           this.caption,
           this.stages,
           this.unchanged,
-          copyButton("Copy this code", () =>
+          copyButton(t("Copy this code"), () =>
             this.lines()
               .map((line) => line.text)
               .join("\n"),
@@ -315,7 +319,7 @@ export class CodeView {
       this.entry = entry;
       this.draw();
       if (this.tell) {
-        const said = entry.error || `${this.lines().length} lines`;
+        const said = entry.error || t("{count} lines", { count: this.lines().length });
         this.tell(`${this.caption.textContent}: ${said}`);
       }
     });
@@ -325,7 +329,9 @@ export class CodeView {
     this.clock = setInterval(() => {
       const said = this.right.querySelector(".wait");
       if (!said || !said.isConnected) return clearInterval(this.clock);
-      said.textContent = `Compiling, ${Math.round((performance.now() - start) / 1000)} s`;
+      said.textContent = t("Compiling, {seconds} s", {
+        seconds: Math.round((performance.now() - start) / 1000),
+      });
     }, 1000);
   }
 
@@ -356,7 +362,9 @@ export class CodeView {
     if (!shown.some((stage) => stage.name === this.stage) && shown.length) {
       this.stage = shown[shown.length - 1].name;
     }
-    const labels = shown.map((stage) => (stage.changed ? stage.name : `${stage.name} (nothing)`));
+    const labels = shown.map((stage) =>
+      stage.changed ? stage.name : t("{name} (nothing)", { name: stage.name }),
+    );
     if (labels.join() !== this.labels) {
       this.labels = labels.join();
       this.stages.replaceChildren(
@@ -364,8 +372,10 @@ export class CodeView {
       );
     }
     this.stages.value = this.stage;
-    this.unchanged.textContent = this.all ? `Hide ${idle} idle` : `${idle} idle passes`;
-    this.unchanged.title = "Passes that changed nothing";
+    this.unchanged.textContent = this.all
+      ? t("Hide {idle} idle", { idle })
+      : t("{idle} idle passes", { idle });
+    this.unchanged.title = t("Passes that changed nothing");
     this.unchanged.hidden = !idle;
   }
 
@@ -373,19 +383,20 @@ export class CodeView {
     const lowered = this.kind === "stages";
     this.stages.hidden = this.unchanged.hidden = !lowered;
     this.caption.textContent = lowered
-      ? "Lowered, after "
+      ? t("Lowered, after ")
       : this.kind === "llvm"
-        ? "LLVM IR, optimised"
-        : "Assembly";
-    if (!lowered && this.entry?.machine) this.caption.textContent += ` for ${this.entry.machine}`;
+        ? t("LLVM IR, optimised")
+        : t("Assembly");
+    if (!lowered && this.entry?.machine)
+      this.caption.textContent += t(" for {machine}", { machine: this.entry.machine });
     if (lowered) this.drawStages();
     const lines = this.lines();
-    if (!this.entry) this.right.replaceChildren(h("p", { class: "wait" }, "Compiling …"));
+    if (!this.entry) this.right.replaceChildren(h("p", { class: "wait" }, t("Compiling …")));
     else if (!lines.length) {
       this.right.replaceChildren(
-        h("p", { class: "wait" }, this.entry.error || "There is nothing to show."),
+        h("p", { class: "wait" }, this.entry.error || t("There is nothing to show.")),
         this.entry.again
-          ? h("button", { type: "button", onclick: () => this.tryAgain() }, "Try again")
+          ? h("button", { type: "button", onclick: () => this.tryAgain() }, t("Try again"))
           : "",
       );
     } else {
@@ -427,19 +438,19 @@ export class CodeView {
           "span",
           { class: `count-of ${name.replace(/^(\d+)-bit/, "w$1")}` },
           h("b", {}, String(mix[name])),
-          ` ${name}`,
+          ` ${t(name)}`,
         );
-      parts.push(h("span", {}, h("b", {}, String(mix.instructions)), " instructions: "));
+      parts.push(h("span", {}, h("b", {}, String(mix.instructions)), t(" instructions: ")));
       parts.push(...MIX_ORDER.filter((name) => mix[name]).map(count));
       if (mix["memory operands"]) parts.push(count("memory operands"));
       parts.push(
-        h("span", {}, " · by width: "),
+        h("span", {}, t(" · by width: ")),
         ...WIDTH_ORDER.filter((name) => mix[name]).map(count),
       );
     } else if (error && this.lines().length) {
       parts.push(h("span", { class: "bad" }, `✕ ${error}`));
     } else {
-      parts.push("Point at a line to see what it became, or what it came from.");
+      parts.push(t("Point at a line to see what it became, or what it came from."));
     }
     this.facts.replaceChildren(...parts);
   }
@@ -483,7 +494,8 @@ export class CodeView {
     this.chosen = this.origins(pane, line);
     this.light(this.chosen);
     const count = this.meet(other);
-    if (this.tell) this.tell(`${line.textContent.trim()}: ${count} lines of code`);
+    if (this.tell)
+      this.tell(`${line.textContent.trim()}: ${t("{count} lines of code", { count })}`);
   }
 
   /**

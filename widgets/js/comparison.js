@@ -11,6 +11,7 @@ import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { facts, pythonOf } from "./facts.js";
 import { followTheme } from "./theme.js";
 import { Unmeasured } from "./unmeasured.js";
+import { speak } from "./words.js";
 
 /** @typedef {ReturnType<Compare["column"]>} Column */
 
@@ -326,6 +327,7 @@ export class Compare {
  * @param {Data.Host} host
  */
 export function renderComparison({ model, el }) {
+  speak(model, el);
   const view = new Compare(model, el);
   return () => view.remove();
 }

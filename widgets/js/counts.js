@@ -3,6 +3,7 @@
 
 import { closest, digits, duration, h, later, percent, sure } from "./dom.js";
 import { bytesByLevel, drawRoofline } from "./roofline.js";
+import { t } from "./words.js";
 
 /** @param {number} value */
 const full = (value) => value.toLocaleString("en-US");
@@ -45,42 +46,48 @@ export function countFacts(cost) {
   const counts = countsOf(cost);
   if (!counts) {
     const why = cost && cost.counts && cost.counts.message;
-    return why ? [{ name: "Cache misses", value: why, kind: "none" }] : [];
+    return why ? [{ name: t("Cache misses"), value: why, kind: "none" }] : [];
   }
-  const about = counts.part ? "about " : "";
+  const about = counts.part ? t("about ") : "";
   /** @type {Data.Fact[]} */
   const found = counts.levels.map((level) => ({
-    name: `${level.name} misses`,
+    name: t("{level} misses", { level: level.name }),
     value:
       about +
       amount(level.misses) +
       (level.lookups ? ` (${percent(level.misses / level.lookups)})` : ""),
-    title:
-      `${full(level.misses)} of ${full(level.lookups)} lines asked for; ` +
-      `${full(level.bytes_in)} bytes in, ${full(level.bytes_out)} written back`,
+    title: t("{misses} of {lookups} lines asked for; {read} bytes in, {written} written back", {
+      misses: full(level.misses),
+      lookups: full(level.lookups),
+      read: full(level.bytes_in),
+      written: full(level.bytes_out),
+    }),
   }));
   const memory = bytesByLevel(counts).memory;
   found.push({
-    name: "From memory",
+    name: t("From memory"),
     value: `${about}${amount(memory)}B`,
-    title: `${full(memory)} bytes`,
+    title: t("{count} bytes", { count: full(memory) }),
   });
   if (counts.sharing) {
     const { shared, written, moves } = counts.sharing;
-    found.push({ name: "Shared lines", value: `${shared} of ${written}, ${full(moves)} moves` });
+    found.push({
+      name: t("Shared lines"),
+      value: t("{shared} of {written}, {moves} moves", { shared, written, moves: full(moves) }),
+    });
   }
   if (counts.part) {
     found.push({
-      name: "Counted",
-      value: `the first ${percent(counts.part)}`,
-      title: "the outer loops are cut short, and what they do is taken to go on in the same way",
+      name: t("Counted"),
+      value: t("the first {part}", { part: percent(counts.part) }),
+      title: t("the outer loops are cut short, and what they do is taken to go on in the same way"),
     });
   }
   if (counts.intensity) {
     found.push({
-      name: "Intensity",
+      name: t("Intensity"),
       value: `${digits(counts.intensity)} flop/B`,
-      title: "floating point operations for each byte that memory delivers or takes",
+      title: t("floating point operations for each byte that memory delivers or takes"),
     });
   }
   return found;
@@ -113,26 +120,31 @@ export class CountsPanel {
     this.go = go;
     this.table = h("table", { class: "counts" });
     this.picture = h("div", { class: "roofline" });
-    this.level = h("select", { "aria-label": "Level of the roofline" });
+    this.level = h("select", { "aria-label": t("Level of the roofline") });
     this.level.addEventListener("change", () => this.drawRoofline());
-    this.ask = h("button", { type: "button" }, "Count cache misses of every step");
+    this.ask = h("button", { type: "button" }, t("Count cache misses of every step"));
     this.ask.addEventListener("click", () => this.request());
     this.said = h("span", { role: "status" });
     this.note = h("p", { class: "note" });
     this.element = h(
       "details",
       { class: "counts-panel" },
-      h("summary", {}, "Cache misses and roofline"),
+      h("summary", {}, t("Cache misses and roofline")),
       h("div", { class: "bar" }, this.ask, this.said),
       (this.body = h(
         "div",
         {},
         h(
           "div",
-          { class: "scroll", tabindex: "0", role: "region", "aria-label": "Counts of every step" },
+          {
+            class: "scroll",
+            tabindex: "0",
+            role: "region",
+            "aria-label": t("Counts of every step"),
+          },
           this.table,
         ),
-        h("label", { class: "sub" }, "Roofline at ", this.level),
+        h("label", { class: "sub" }, t("Roofline at "), this.level),
         this.picture,
         this.note,
       )),
@@ -177,7 +189,7 @@ export class CountsPanel {
   request() {
     if (this.ask.getAttribute("aria-disabled") === "true") return;
     this.ask.setAttribute("aria-disabled", "true");
-    this.said.textContent = "counting…";
+    this.said.textContent = t("counting…");
     this.model.send({ type: "counts" });
   }
 
@@ -192,11 +204,14 @@ export class CountsPanel {
     if (program !== undefined) {
       const at = this.recording.programs[program];
       at.cost = { ...(at.cost || {}), counts };
-      this.said.textContent = `counted ${program + 1} of ${this.recording.programs.length} programs`;
+      this.said.textContent = t("counted {done} of {all} programs", {
+        done: program + 1,
+        all: this.recording.programs.length,
+      });
     }
     if (done) {
       this.ask.setAttribute("aria-disabled", "false");
-      this.said.textContent = error || "every step is counted";
+      this.said.textContent = error || t("every step is counted");
     }
     this.build();
     this.show(this.step || 0);
@@ -231,15 +246,15 @@ export class CountsPanel {
     );
     const sharing = this.recording.programs.some((p) => countsOf(p.cost)?.sharing);
     const heads = [
-      "step",
-      "time",
+      t("step"),
+      t("time"),
       "GFLOP/s",
-      "reads",
-      "writes",
-      ...this.names.map((n) => `${n} misses`),
-      "memory bytes",
+      t("reads"),
+      t("writes"),
+      ...this.names.map((n) => t("{level} misses", { level: n })),
+      t("memory bytes"),
       "flop/B",
-      ...(sharing ? ["moves"] : []),
+      ...(sharing ? [t("moves")] : []),
     ];
     const rows = this.recording.steps.map((step, i) => {
       const cost = step.error ? null : this.recording.programs[step.after].cost;
@@ -272,7 +287,7 @@ export class CountsPanel {
           : h(
               "td",
               { class: "uncounted", colspan: heads.length - 1 - cells.length },
-              step.error ? "refused: nothing changed" : "not counted",
+              step.error ? t("refused: nothing changed") : t("not counted"),
             ),
       );
     });
@@ -291,9 +306,11 @@ export class CountsPanel {
     const caches = (machine.caches || []).map(
       (c) => `${c.name} ${binary(c.size)} ${c.ways}-way ${c.replacement}`,
     );
-    this.note.textContent =
-      `Counted exactly, in simulated caches without prefetching: ${caches.join(", ")}. ` +
-      "Time, peak and bandwidths are measured. Small arrays indexed by constants are registers.";
+    this.note.textContent = t(
+      "Counted exactly, in simulated caches without prefetching: {caches}. " +
+        "Time, peak and bandwidths are measured. Small arrays indexed by constants are registers.",
+      { caches: caches.join(", ") },
+    );
   }
 
   /** @param {number} step */
@@ -317,7 +334,7 @@ export class CountsPanel {
     this.picture.innerHTML =
       drawRoofline(this.recording, this.level.value, this.step || 0, width) ||
       (width
-        ? "<p class='note'>There is no step with both a time and counts at this level.</p>"
+        ? `<p class='note'>${t("There is no step with both a time and counts at this level.")}</p>`
         : "");
     if (held) this.focusStep(held);
   }

@@ -1,5 +1,7 @@
 // Building blocks that every view shares: elements, escaped text, numbers a person can read.
 
+import { t } from "./words.js";
+
 // JupyterLab looks at keys before the page does, and lets alone those of elements marked so. Its
 // shortcuts match the focused element itself, so the mark must be on each that can have the focus.
 export const OWN_KEYS = "data-lm-suppress-shortcuts";
@@ -101,7 +103,9 @@ export const MARGIN = 1.03;
  */
 export function ofPeak(fraction) {
   if (!fraction) return "";
-  return fraction > MARGIN ? ", above the measured peak" : `, ${percent(fraction)} of peak`;
+  return fraction > MARGIN
+    ? t(", above the measured peak")
+    : t(", {part} of peak", { part: percent(fraction) });
 }
 
 /**
@@ -158,10 +162,10 @@ export async function gunzip(text) {
  * @param {() => string} text
  * @param {string} [word] on the button
  */
-export function copyButton(label, text, word = "Copy") {
+export function copyButton(label, text, word = t("Copy")) {
   const button = h("button", { type: "button", class: "copy", "aria-label": label }, word);
   button.addEventListener("click", async () => {
-    button.textContent = (await copyText(text())) ? "Copied" : "Not allowed here";
+    button.textContent = (await copyText(text())) ? t("Copied") : t("Not allowed here");
     setTimeout(() => (button.textContent = word), 1500);
   });
   return button;

@@ -1,6 +1,8 @@
 // What a step cost, in words, and the Python of a schedule: what several views say of a step.
 
 import { digits, duration, ofPeak, percent, small } from "./dom.js";
+import { gpuFacts } from "./gpu_counts.js";
+import { t } from "./words.js";
 
 /**
  * The measurement that belongs to the program a step leads to, or null.
@@ -39,10 +41,18 @@ export function change(recording, at, first = 0) {
   );
   const ratio = before.time / cost.time;
   const noise = 1 + (before.spread || 0) + (cost.spread || 0);
-  const against = from === at - 1 ? "" : ` than step ${from - first}`;
-  if (ratio < noise && 1 / ratio < noise) return { text: "no change beyond noise", kind: "same" };
-  if (ratio > 1) return { text: `${digits(ratio)}× faster${against}`, kind: "faster" };
-  return { text: `${digits(1 / ratio)}× slower${against}`, kind: "slower" };
+  const against = from === at - 1 ? "" : t(" than step {at}", { at: from - first });
+  if (ratio < noise && 1 / ratio < noise)
+    return { text: t("no change beyond noise"), kind: "same" };
+  if (ratio > 1)
+    return {
+      text: t("{ratio}× faster{against}", { ratio: digits(ratio), against }),
+      kind: "faster",
+    };
+  return {
+    text: t("{ratio}× slower{against}", { ratio: digits(1 / ratio), against }),
+    kind: "slower",
+  };
 }
 
 /**
@@ -54,30 +64,34 @@ export function change(recording, at, first = 0) {
 export function facts(recording, at, first = 0) {
   const step = recording.steps[at];
   const cost = costOf(recording, step);
-  if (step.error) return [{ name: "Result", value: "refused: nothing changed", kind: "bad" }];
-  if (!cost) return [{ name: "Time", value: "not measured", kind: "none" }];
+  if (step.error) return [{ name: t("Result"), value: t("refused: nothing changed"), kind: "bad" }];
+  if (!cost) return [{ name: t("Time"), value: t("not measured"), kind: "none" }];
+  if (cost.gpu && !cost.time) return gpuFacts(recording, at);
   const found = [];
   if (cost.time) {
     const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
-    const title = `median of ${cost.runs} runs; half of them lie within the spread`;
-    found.push({ name: "Time", value: duration(cost.time) + spread, title });
+    const title = t("median of {runs} runs; half of them lie within the spread", {
+      runs: cost.runs,
+    });
+    found.push({ name: t("Time"), value: duration(cost.time) + spread, title });
     const step = change(recording, at, first);
-    if (step) found.push({ name: "Change", value: step.text, kind: step.kind });
+    if (step) found.push({ name: t("Change"), value: step.text, kind: step.kind });
     if (cost.gflops) {
       const peak = ofPeak(cost.peak_fraction);
-      found.push({ name: "Speed", value: `${digits(cost.gflops)} GFLOP/s${peak}` });
+      found.push({ name: t("Speed"), value: `${digits(cost.gflops)} GFLOP/s${peak}` });
     }
   } else {
-    found.push({ name: "Time", value: cost.message || "not measured", kind: "none" });
+    found.push({ name: t("Time"), value: cost.message || t("not measured"), kind: "none" });
   }
-  const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
+  const error =
+    cost.max_error == null ? "" : t(" (max error {error})", { error: small(cost.max_error) });
   const [value, kind] =
     cost.equal === true
-      ? [`equals the original${error}`, "good"]
+      ? [t("equals the original{error}", { error }), "good"]
       : cost.equal === false
-        ? [`differs from the original${error}`, "bad"]
-        : ["not checked", "none"];
-  return [...found, { name: "Result", value, kind }];
+        ? [t("differs from the original{error}", { error }), "bad"]
+        : [t("not checked"), "none"];
+  return [...found, { name: t("Result"), value, kind }];
 }
 
 /**

@@ -8,22 +8,23 @@ import { tokens } from "./highlight.js";
 import { PaneTools } from "./panes.js";
 import { SVG, svg } from "./svg.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
-/** @type {Record<string, string>} */
-const KINDS = {
-  param: "parameter",
-  constant: "constant",
-  op: "operator",
-  kernel: "TensorIR kernel",
-  extern: "packed function",
-  call: "function call",
-  group: "fused group",
-  tuple: "tuple",
-  item: "tuple item",
+/** @returns {Record<string, string>} */
+const kinds = () => ({
+  param: t("parameter"),
+  constant: t("constant"),
+  op: t("operator"),
+  kernel: t("TensorIR kernel"),
+  extern: t("packed function"),
+  call: t("function call"),
+  group: t("fused group"),
+  tuple: t("tuple"),
+  item: t("tuple item"),
   cast: "match_cast",
-  if: "branch",
-  output: "output",
-};
+  if: t("branch"),
+  output: t("output"),
+});
 const VALUE_KINDS = new Set(["param", "constant", "output", "tuple", "item"]);
 const LINE = 16;
 
@@ -61,7 +62,8 @@ export function boxLines(node) {
         .join(" "),
     );
   }
-  if (node.constants.length > 4) lines.push(`and ${node.constants.length - 4} more constants`);
+  if (node.constants.length > 4)
+    lines.push(t("and {count} more constants", { count: node.constants.length - 4 }));
   return lines.map((line) => (line.length <= 44 ? line : line.slice(0, 43) + "…"));
 }
 
@@ -171,8 +173,8 @@ export class GraphDrawing {
     this.facts = h("span", { class: "dim" });
     this.search = h("input", {
       type: "search",
-      placeholder: "find an operator, shape, name",
-      "aria-label": "Find in the graph",
+      placeholder: t("find an operator, shape, name"),
+      "aria-label": t("Find in the graph"),
       [OWN_KEYS]: "true",
       oninput: () => this.find(0),
       onkeydown: (event) => {
@@ -189,26 +191,30 @@ export class GraphDrawing {
      */
     const button = (text, label, action) =>
       h("button", { type: "button", title: label, "aria-label": label, onclick: action }, text);
-    this.openAll = button("Open all groups", "Open all fused groups", () => this.setOpen(true));
-    this.shutAll = button("Shut all groups", "Shut all fused groups", () => this.setOpen(false));
+    this.openAll = button(t("Open all groups"), t("Open all fused groups"), () =>
+      this.setOpen(true),
+    );
+    this.shutAll = button(t("Shut all groups"), t("Shut all fused groups"), () =>
+      this.setOpen(false),
+    );
     this.bar = h(
       "div",
-      { class: "bar", role: "toolbar", "aria-label": "Graph" },
+      { class: "bar", role: "toolbar", "aria-label": t("Graph") },
       this.title,
       this.facts,
       this.search,
       this.found,
-      button("−", "Zoom out", () => this.zoomBy(1 / 1.25)),
-      button("+", "Zoom in", () => this.zoomBy(1.25)),
-      button("Fit", "Fit the graph into the view", () => this.fit()),
+      button("−", t("Zoom out"), () => this.zoomBy(1 / 1.25)),
+      button("+", t("Zoom in"), () => this.zoomBy(1.25)),
+      button(t("Fit"), t("Fit the graph into the view"), () => this.fit()),
       this.openAll,
       this.shutAll,
-      button("SVG", "Save the picture as SVG", () => this.save()),
+      button("SVG", t("Save the picture as SVG"), () => this.save()),
       this.panes?.tools,
     );
     this.canvas = svg("svg", {
       role: "group",
-      "aria-label": "Computation graph: arrow keys walk along the edges, Enter opens a node",
+      "aria-label": t("Computation graph: arrow keys walk along the edges, Enter opens a node"),
     });
     this.pane = h("div", { class: "drawing" }, this.canvas);
     this.pane.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
@@ -220,7 +226,7 @@ export class GraphDrawing {
       if (closest(event, "[data-toggle]")) this.toggle(node.dataset.node || "");
       else this.select(node.dataset.node || "", true);
     });
-    this.detail = h("section", { class: "detail", "aria-label": "Node" });
+    this.detail = h("section", { class: "detail", "aria-label": t("Node") });
     this.live = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.view.append(
       this.bar,
@@ -244,9 +250,9 @@ export class GraphDrawing {
     this.title.textContent = this.graph.title;
     const known = moved.every((size) => size !== null);
     this.facts.textContent =
-      `${calls.length} calls` +
-      (known ? `, ${bytesText(moved.reduce((a, b) => a + b, 0))} moved` : "") +
-      (this.groups.length ? `, ${this.groups.length} fused groups` : "");
+      t("{count} calls", { count: calls.length }) +
+      (known ? t(", {size} moved", { size: bytesText(moved.reduce((a, b) => a + b, 0)) }) : "") +
+      (this.groups.length ? t(", {count} fused groups", { count: this.groups.length }) : "");
   }
 
   // -- drawing
@@ -349,11 +355,11 @@ export class GraphDrawing {
       ),
     );
     const words = [
-      KINDS[node.kind] || node.kind,
+      kinds()[node.kind] || node.kind,
       node.label,
-      node.name && `bound to ${node.name}`,
+      node.name && t("bound to {name}", { name: node.name }),
       node.type,
-      node.pure ? "" : "has effects",
+      node.pure ? "" : t("has effects"),
       node.kind === "group" ? (isOpen ? "open" : "shut") : "",
     ]
       .filter(Boolean)
@@ -585,18 +591,18 @@ export class GraphDrawing {
             .map((box) => box[0])
             .filter((id) => {
               const node = this.node(id);
-              return `${node.label} ${node.name} ${node.type} ${KINDS[node.kind]}`
+              return `${node.label} ${node.name} ${node.type} ${kinds()[node.kind]}`
                 .toLowerCase()
                 .includes(wanted);
             });
     for (const [id, element] of this.elements) element.classList.toggle("hit", hits.includes(id));
     if (!hits.length) {
-      this.found.textContent = wanted ? "nothing found" : "";
+      this.found.textContent = wanted ? t("nothing found") : "";
       return;
     }
     const at = hits.indexOf(this.selected);
     const next = step === 0 ? Math.max(at, 0) : (at + step + hits.length) % hits.length;
-    this.found.textContent = `${next + 1} of ${hits.length}`;
+    this.found.textContent = t("{at} of {count}", { at: next + 1, count: hits.length });
     this.select(hits[next], true);
   }
 
@@ -642,11 +648,11 @@ export class GraphDrawing {
     const node = id && this.nodes.get(id);
     if (!node) {
       this.detail.replaceChildren(
-        h("p", { class: "dim" }, "Select a node: its attributes and its TensorIR appear here."),
+        h("p", { class: "dim" }, t("Select a node: its attributes and its TensorIR appear here.")),
       );
       return;
     }
-    const rows = [["kind", KINDS[node.kind] || node.kind]];
+    const rows = [["kind", kinds()[node.kind] || node.kind]];
     if (node.name) rows.push(["variable", node.name]);
     if (node.type)
       rows.push(["result", node.type + (node.bytes ? `, ${bytesText(node.bytes)}` : "")]);
@@ -654,12 +660,12 @@ export class GraphDrawing {
       rows.push(["input", `${this.node(edge.from).label} ${edge.label}`]);
     }
     for (const constant of node.constants) {
-      rows.push(["constant", `${constant.type}, ${bytesText(constant.bytes)}`]);
+      rows.push([t("constant"), `${constant.type}, ${bytesText(constant.bytes)}`]);
     }
     if (!VALUE_KINDS.has(node.kind)) rows.push(["moved", bytesText(node.moved)]);
-    if (node.region !== null) rows.push(["dataflow block", String(node.region)]);
+    if (node.region !== null) rows.push([t("dataflow block"), String(node.region)]);
     if (!VALUE_KINDS.has(node.kind))
-      rows.push(["effects", node.pure ? "none: pure" : "may have effects"]);
+      rows.push(["effects", node.pure ? t("none: pure") : t("may have effects")]);
     for (const [name, value] of Object.entries(node.attrs)) rows.push([name, value]);
     /** @type {HTMLElement[]} */
     const children = [
@@ -674,7 +680,9 @@ export class GraphDrawing {
     ];
     const inner = this.graph.nodes.filter((item) => item.group === id);
     if (inner.length) {
-      children.push(h("p", {}, `Fused: ${inner.map((item) => item.label).join(", ")}`));
+      children.push(
+        h("p", {}, t("Fused: {names}", { names: inner.map((item) => item.label).join(", ") })),
+      );
     }
     if (node.script) children.push(code("TVMScript", node.script));
     if (node.text !== null && node.text !== undefined) {
@@ -738,7 +746,7 @@ function code(title, text) {
       {},
       title,
       " ",
-      copyButton(`Copy the ${title}`, () => text),
+      copyButton(t("Copy the {title}", { title }), () => text),
     ),
     block,
   );
@@ -746,6 +754,7 @@ function code(title, text) {
 
 /** @param {Data.Host} host */
 export function renderGraph({ model, el }) {
+  speak(model, el);
   const drawing = new GraphDrawing(model, el);
   return () => drawing.close();
 }

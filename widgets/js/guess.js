@@ -6,9 +6,14 @@
 // right ones are the model's `guesses`, kept with each view.
 
 import { digits, h, later, sure } from "./dom.js";
+import { t } from "./words.js";
 
 const SAME = 1.1; // up to this ratio a change of time counts as about the same
-const SPEEDS = { faster: "▲ faster", same: "≈ about the same", slower: "▼ slower" };
+const speeds = () => ({
+  faster: t("▲ faster"),
+  same: t("≈ about the same"),
+  slower: t("▼ slower"),
+});
 
 /**
  * What a step does to the time: { kind: "faster" | "same" | "slower", text } or null if unknown.
@@ -19,13 +24,17 @@ const SPEEDS = { faster: "▲ faster", same: "≈ about the same", slower: "▼ 
 export function speedOf(recording, at) {
   const step = recording.steps[at];
   if (step.error) return null;
-  if (step.before === step.after) return { kind: "same", text: "the program is the same" };
+  if (step.before === step.after) return { kind: "same", text: t("the program is the same") };
   const [before, after] = [step.before, step.after].map((p) => recording.programs[p].cost);
   if (!before?.time || !after?.time) return null;
   const ratio = before.time / after.time;
   const noise = Math.max(SAME, 1 + (before.spread || 0) + (after.spread || 0));
-  const text = ratio >= 1 ? `${digits(ratio)}× faster` : `${digits(1 / ratio)}× slower`;
-  if (ratio < noise && 1 / ratio < noise) return { kind: "same", text: `about the same (${text})` };
+  const text =
+    ratio >= 1
+      ? t("{ratio}× faster", { ratio: digits(ratio) })
+      : t("{ratio}× slower", { ratio: digits(1 / ratio) });
+  if (ratio < noise && 1 / ratio < noise)
+    return { kind: "same", text: t("about the same ({text})", { text }) };
   return { kind: ratio > 1 ? "faster" : "slower", text };
 }
 
@@ -88,12 +97,12 @@ class Guessing {
       {
         type: "button",
         class: "small guess-toggle",
-        title: "Say what a step does before it is shown",
+        title: t("Say what a step does before it is shown"),
         onclick: () => this.#turn(!this.#on),
       },
-      "Guess first",
+      t("Guess first"),
     );
-    this.card = h("form", { class: "guess-card", "aria-label": "Guess first" });
+    this.card = h("form", { class: "guess-card", "aria-label": t("Guess first") });
     // The arrow keys choose an answer here; they must not step.
     this.card.addEventListener("keydown", (event) => event.stopPropagation());
     this.card.addEventListener("submit", (event) => {
@@ -187,7 +196,7 @@ class Guessing {
   #reveal() {
     const legal = this.#chosen("legal");
     if (!legal) {
-      this.#note.textContent = "Say first whether it is legal.";
+      this.#note.textContent = t("Say first whether it is legal.");
       this.card.querySelector("input")?.focus();
       return;
     }
@@ -215,8 +224,8 @@ class Guessing {
     const { right, asked } = score(this.#recording, this.#given);
     const count = h(
       "output",
-      { class: "guess-count", "aria-label": "Right guesses" },
-      `${right} of ${asked} right`,
+      { class: "guess-count", "aria-label": t("Right guesses") },
+      t("{right} of {asked} right", { right, asked }),
     );
     const last = this.#recording.steps.length - 1;
     const at = this.#revealed;
@@ -224,8 +233,8 @@ class Guessing {
     if (this.#telling) return this.card.replaceChildren(...this.#told(at, last), count);
     if (at >= last) {
       return this.card.replaceChildren(
-        h("strong", {}, last ? "That was the last step." : "There is no step to guess."),
-        h("button", { type: "button", onclick: () => this.#again() }, "Start again"),
+        h("strong", {}, last ? t("That was the last step.") : t("There is no step to guess.")),
+        h("button", { type: "button", onclick: () => this.#again() }, t("Start again")),
         count,
       );
     }
@@ -259,28 +268,28 @@ class Guessing {
     const speed = h(
       "fieldset",
       { class: "guess-speed" },
-      h("legend", {}, "If so, the program becomes"),
-      Object.entries(SPEEDS).map(([value, text]) => choice("speed", value, text)),
+      h("legend", {}, t("If so, the program becomes")),
+      Object.entries(speeds()).map(([value, text]) => choice("speed", value, text)),
     );
     const legal = h(
       "fieldset",
       {},
-      h("legend", {}, "Is it legal here?"),
-      choice("legal", "legal", "✓ legal"),
-      choice("legal", "refused", "✕ refused"),
+      h("legend", {}, t("Is it legal here?")),
+      choice("legal", "legal", t("✓ legal")),
+      choice("legal", "refused", t("✕ refused")),
     );
     legal.addEventListener("change", () => (speed.disabled = this.#chosen("legal") === "refused"));
     return [
       h(
         "div",
         { class: "guess-head" },
-        h("strong", {}, `What would step ${at} of ${last} do?`),
+        h("strong", {}, t("What would step {at} of {last} do?", { at, last })),
         h("pre", { tabindex: "0" }, [...(step.lead || []), callOf(step)].join("\n")),
         doc.meaning ? h("p", { class: "meaning" }, doc.meaning) : null,
       ),
       legal,
       timed ? speed : null,
-      h("button", { type: "submit", class: "guess-reveal" }, "Reveal"),
+      h("button", { type: "submit", class: "guess-reveal" }, t("Reveal")),
       this.#note,
     ];
   }
@@ -293,10 +302,13 @@ class Guessing {
     const truth = answersOf(this.#recording, at);
     const given = this.#given[at];
     /** @param {boolean} right */
-    const words = (right) => (right ? "✓ right: " : "✕ not so: ");
+    const words = (right) => (right ? t("✓ right: ") : t("✕ not so: "));
     /** @type {[boolean | null, string][]} */
     const rows = [
-      [given.legal === truth.legal, truth.legal === "legal" ? "it is legal" : "it is refused"],
+      [
+        given.legal === truth.legal,
+        truth.legal === "legal" ? t("it is legal") : t("it is refused"),
+      ],
     ];
     if (truth.speed) {
       const { text } = sure(speedOf(this.#recording, at));
@@ -306,7 +318,7 @@ class Guessing {
       h(
         "div",
         { class: "guess-head", role: "status" },
-        h("strong", {}, `Step ${at}: `),
+        h("strong", {}, t("Step {at}: ", { at })),
         rows.map(([right, text]) =>
           h(
             "span",
@@ -327,7 +339,7 @@ class Guessing {
             this.card.querySelector("input, button")?.focus();
           },
         },
-        at < last ? "Next step" : "To the end",
+        at < last ? t("Next step") : t("To the end"),
       ),
     ];
   }

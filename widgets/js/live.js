@@ -16,6 +16,7 @@ import { drawRoofline } from "./roofline.js";
 import { Prose } from "./prose.js";
 import { PaneTools } from "./panes.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 /** Visited states whose points stay in the roofline. */
 const TRAIL = 12;
@@ -149,7 +150,7 @@ export class Live {
     this.#accesses = h(
       "details",
       { class: "accesses" },
-      h("summary", {}, "Accesses in time order, and the caches"),
+      h("summary", {}, t("Accesses in time order, and the caches")),
       this.#accessNote,
       this.#accessPlace,
     );
@@ -182,7 +183,7 @@ export class Live {
         this.busy,
       ),
       ...(this.model.get("prose") ? [h("p", { class: "mlc-prose" }, this.model.get("prose"))] : []),
-      h("div", { class: "said" }, h("h4", {}, "What the last change did"), this.#why),
+      h("div", { class: "said" }, h("h4", {}, t("What the last change did")), this.#why),
       h(
         "div",
         { class: "parts" },
@@ -214,7 +215,7 @@ export class Live {
   /** What the page is called. */
   named() {
     this.root.setAttribute("aria-roledescription", "page of choices");
-    const name = `Choices of ${this.model.get("title")}`;
+    const name = t("Choices of {title}", { title: this.model.get("title") });
     this.root.setAttribute("aria-label", name);
     return name;
   }
@@ -222,12 +223,12 @@ export class Live {
   /** @returns {HTMLElement[]} */
   buttons() {
     const copy = copyButton(
-      "Copy the Python of this schedule",
+      t("Copy the Python of this schedule"),
       () => this.point.python,
-      "Copy Python",
+      t("Copy Python"),
     );
     copy.classList.add("small");
-    const reset = h("button", { type: "button", class: "small" }, "Reset");
+    const reset = h("button", { type: "button", class: "small" }, t("Reset"));
     reset.addEventListener("click", () => this.choose(this.knobs.map((k) => k.start)));
     return [reset, copy];
   }
@@ -336,13 +337,16 @@ export class Live {
    * @param {number} at
    */
   #order(knob, at) {
-    const list = h("ul", { class: "chips", "aria-label": `${knob.name}, outermost first` });
+    const list = h("ul", {
+      class: "chips",
+      "aria-label": t("{name}, outermost first", { name: knob.name }),
+    });
     const element = h(
       "div",
       { class: "knob" },
       h("div", { class: "head" }, h("span", {}, knob.name)),
       list,
-      h("div", { class: "of" }, "drag a loop, here or in the nest, or move it with ← →"),
+      h("div", { class: "of" }, t("drag a loop, here or in the nest, or move it with ← →")),
     );
     /** @param {number} from @param {number} to */
     const move = (from, to) => {
@@ -357,7 +361,11 @@ export class Live {
             {
               type: "button",
               class: "chip",
-              "aria-label": `loop ${knob.labels[n]}, place ${place + 1} of ${order.length}`,
+              "aria-label": t("loop {name}, place {at} of {count}", {
+                name: knob.labels[n],
+                at: place + 1,
+                count: order.length,
+              }),
             },
             knob.labels[n],
           );
@@ -558,7 +566,9 @@ export class Live {
       /** @type {HTMLInputElement} */ (input).disabled = missing.length > 0;
     const note = element.querySelector(".needs") ?? h("div", { class: "of needs" });
     // The nearest one: what that one needs, it says itself.
-    note.textContent = missing.length ? `needs ${missing[missing.length - 1].name}` : "";
+    note.textContent = missing.length
+      ? t("needs {name}", { name: missing[missing.length - 1].name })
+      : "";
     if (missing.length) element.append(note);
     else note.remove();
   }
@@ -572,9 +582,10 @@ export class Live {
     this.drawControls();
     if (!point) {
       this.refusal.hidden = false;
-      this.refusal.textContent =
+      this.refusal.textContent = t(
         "This page does not have what follows from these choices together. " +
-        "With Python it is computed when it is asked for.";
+          "With Python it is computed when it is asked for.",
+      );
       return;
     }
     if (!all && point.key !== key) return; // the kernel is on its way
@@ -601,7 +612,7 @@ export class Live {
     this.program.classList.toggle("stale", Boolean(error));
     this.refusal.hidden = !error;
     this.refusal.textContent = error
-      ? `${error.call ? `${error.call}\n` : ""}refused: ${error.rule}\n\n${error.message}`
+      ? `${error.call ? `${error.call}\n` : ""}${t("refused: {rule}", { rule: error.rule })}\n\n${error.message}`
       : "";
     if (old && old.key === this.point.key) return;
     this.drawLines(lines, old?.lines);
@@ -632,7 +643,7 @@ export class Live {
         const mark = marked.has(n);
         return (
           `<div class="l${mark ? " changed" : ""}" style="--in:${line.search(/\S|$/)}"><i aria-hidden="true">${mark ? "~" : ""}</i>` +
-          `<s>${mark ? "changed: " : ""}</s><code>${code}</code></div>`
+          `<s>${mark ? t("{mark}: ", { mark: t("changed") }) : ""}</s><code>${code}</code></div>`
         );
       })
       .join("");
@@ -647,35 +658,46 @@ export class Live {
     this.#facts.classList.toggle("stale", waits);
     if (waits && this.#facts.children.length) return;
     /** @type {Data.Fact[]} */
-    const found = error ? [{ name: "Result", value: "refused", kind: "bad" }] : countFacts(cost);
+    const found = error
+      ? [{ name: t("Result"), value: t("refused"), kind: "bad" }]
+      : countFacts(cost);
     const inner = cost.inner;
     if (!inner && this.#waits()) {
-      found.push({ name: "Inner loop", value: "…", kind: "none" });
+      found.push({ name: t("Inner loop"), value: "…", kind: "none" });
     } else if (inner?.instructions !== undefined) {
       const { instructions, vector = 0, width } = inner;
       found.push({
-        name: "Inner loop",
+        name: t("Inner loop"),
         value: width
-          ? `${vector} vector, ${instructions - vector} scalar instructions`
-          : `${instructions} scalar instructions`,
-        title: width ? `vectors of at most ${width} bits` : "one element at a time",
+          ? t("{vector} vector, {scalar} scalar instructions", {
+              vector,
+              scalar: instructions - vector,
+            })
+          : t("{scalar} scalar instructions", { scalar: instructions }),
+        title: width ? t("vectors of at most {width} bits", { width }) : t("one element at a time"),
       });
       found.push({
-        name: "Registers",
-        value: `${inner.registers} of ${inner.of}${inner.spills ? `, ${inner.spills} spills` : ""}`,
+        name: t("Registers"),
+        value: inner.spills
+          ? t("{count} of {of}, {spills} spills", {
+              count: inner.registers,
+              of: inner.of,
+              spills: inner.spills,
+            })
+          : t("{count} of {of}", { count: inner.registers, of: inner.of }),
         kind: inner.spills ? "bad" : "",
       });
     }
     if (cost.time) {
       const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
-      const than = changeOf(before?.time, cost.time, ["less", "more"]);
-      found.push({ name: "Time", value: duration(cost.time) + spread, title: than });
+      const than = changeOf(before?.time, cost.time, [t("less"), t("more")]);
+      found.push({ name: t("Time"), value: duration(cost.time) + spread, title: than });
     } else if (cost.message || this.#waits()) {
-      found.push({ name: "Time", value: cost.message ?? "…", kind: "none" });
+      found.push({ name: t("Time"), value: cost.message ?? "…", kind: "none" });
     }
-    if (cost.equal === false) found.push({ name: "Result", value: "differs", kind: "bad" });
+    if (cost.equal === false) found.push({ name: t("Result"), value: t("differs"), kind: "bad" });
     this.#facts.replaceChildren(
-      ...(found.length ? found : [{ name: "Counts", value: this.#lacking(), kind: "none" }]).map(
+      ...(found.length ? found : [{ name: t("Counts"), value: this.#lacking(), kind: "none" }]).map(
         (fact) =>
           h(
             "div",
@@ -689,7 +711,7 @@ export class Live {
 
   /** What is said in the place of what is not known. */
   #lacking() {
-    return this.model.get("all") ? "not in this page" : "not counted yet";
+    return this.model.get("all") ? t("not in this page") : t("not counted yet");
   }
 
   /** Whether Python is at what is not known of the program yet. */
@@ -707,21 +729,23 @@ export class Live {
     else if (told && told.to === this.point?.key) said = told.said;
     /** @param {Data.LivePoint | null} point whether it was counted */
     const known = (point) => point?.cost.counts || point?.cost.inner;
-    const nothing = "the counts say nothing of this change";
+    const nothing = t("the counts say nothing of this change");
     const counted = told?.known && told.to === this.point?.key;
     const none = this.before
       ? all
         ? known(this.before) && known(this.point)
           ? nothing
-          : "this page has no counts of both"
+          : t("this page has no counts of both")
         : counted
           ? nothing
-          : "being counted …"
-      : "change something, and read here what it did";
+          : t("being counted …")
+      : t("change something, and read here what it did");
     this.#why.replaceChildren(
       ...(said.length
         ? said.map((text) => h("li", {}, text))
-        : [h("li", { class: "none" }, this.point?.error ? "refused: nothing to compare" : none)]),
+        : [
+            h("li", { class: "none" }, this.point?.error ? t("refused: nothing to compare") : none),
+          ]),
     );
   }
 
@@ -729,7 +753,7 @@ export class Live {
     const { inner } = this.point.cost;
     this.innerLoop.draw(
       inner,
-      this.#waits() ? "compiling…" : this.#lacking(),
+      this.#waits() ? t("compiling…") : this.#lacking(),
       this.#waits() && !inner,
     );
   }
@@ -743,9 +767,9 @@ export class Live {
     const waits = !all && found?.key !== this.point.key;
     this.#accessPlace.classList.toggle("stale", waits || !found?.trace);
     let note = found?.message ?? found?.trace?.notes.join(" ");
-    if (this.point.error) note = "This step is refused: there is no program to watch.";
-    else if (waits) note = "watching the accesses…";
-    this.#accessNote.textContent = note ?? "This page does not have these accesses.";
+    if (this.point.error) note = t("This step is refused: there is no program to watch.");
+    else if (waits) note = t("watching the accesses…");
+    this.#accessNote.textContent = note ?? t("This page does not have these accesses.");
     if (waits || !found?.trace) return;
     if (this.#watched) {
       if (this.#watched.get("trace") === found.trace) return;
@@ -787,8 +811,8 @@ export class Live {
         }))
         .filter((_, form) => form !== this.state[0]);
       /** @type {["misses" | "moves" | "time", string][]} */
-      const drawn = [["misses", `${level} misses`]];
-      if (choices.some((c) => c.moves)) drawn.push(["moves", "moves between cores"]);
+      const drawn = [["misses", t("{level} misses", { level })]];
+      if (choices.some((c) => c.moves)) drawn.push(["moves", t("moves between cores")]);
       drawn.push(["time", "time"]);
       const charts = drawn.map(([what, name]) =>
         drawChoices(choices, what, current, width, name, others),
@@ -796,7 +820,7 @@ export class Live {
       this.#charts.innerHTML = charts.join("");
       this.#drawn = choices.map((choice) => choice.value);
       this.key.replaceChildren(
-        h("span", {}, `over ${knob.name}:`),
+        h("span", {}, t("over {name}:", { name: knob.name })),
         ...drawn
           .filter((_, n) => charts[n])
           .map(([what, name]) => h("span", { class: what }, `● ${name}`)),
@@ -854,7 +878,7 @@ export class Live {
       })
       .filter(Boolean)
       .join(", ");
-    return label || "this choice";
+    return label || t("this choice");
   }
 
   /**
@@ -865,12 +889,14 @@ export class Live {
     const other = this.knobs.flatMap((knob, n) => {
       const [one, now] = [state[n], this.point.state[n]];
       if (same(one, now) || !this.inForce(knob, state)) return [];
-      if (knob.kind === "order") return ["other order"];
+      if (knob.kind === "order") return [t("other order")];
       const label = knob.labels[Number(one)];
       return [knob.kind === "form" ? label : `${knob.name} ${label}`];
     });
     if (!other.length) return "here";
-    return other.length < 3 ? other.join(", ") : `${other.length} other choices`;
+    return other.length < 3
+      ? other.join(", ")
+      : t("{count} other choices", { count: other.length });
   }
 
   #drawTrail() {
@@ -935,6 +961,7 @@ export function pointsOf(model) {
  * @param {Data.Host} host
  */
 export function renderLive({ model, el }) {
+  speak(model, el);
   const view = new Live(model, el).start();
   return () => view.remove();
 }

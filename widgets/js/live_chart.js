@@ -3,6 +3,7 @@
 import { digits, duration, escapeHTML } from "./dom.js";
 import { amount } from "./counts.js";
 import { scaleOf } from "./scale.js";
+import { t } from "./words.js";
 
 /**
  * @typedef {{ label: string, misses?: number, moves?: number, time?: number, error?: string }} Choice
@@ -71,9 +72,9 @@ export function drawChoices(choices, what, current, width, name, others = []) {
     const value = choice[what];
     const here = i === current;
     const told = choice.error
-      ? `refused: ${choice.error}`
+      ? t("refused: {rule}", { rule: choice.error })
       : value === undefined
-        ? "not known yet"
+        ? t("not known yet")
         : say(value);
     const [cx, cy] = [x(i), value === undefined ? bottom : y.at(value)];
     // A long word at the right end of the chart ends there.
@@ -101,7 +102,7 @@ export function drawChoices(choices, what, current, width, name, others = []) {
     .filter(Boolean);
   return (
     `<svg viewBox="0 0 ${width} ${HIGH}" width="${width}" height="${HIGH}" role="img" ` +
-    `aria-label="${escapeHTML(`${name}${log ? ", logarithmic" : ""}: ${said.join(", ")}`)}">${svg}</svg>`
+    `aria-label="${escapeHTML(`${name}${log ? t(", logarithmic") : ""}: ${said.join(", ")}`)}">${svg}</svg>`
   );
 }
 

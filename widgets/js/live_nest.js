@@ -3,6 +3,7 @@
 
 import { h } from "./dom.js";
 import { newLines } from "./diff.js";
+import { t } from "./words.js";
 
 /** @typedef {{ knob: number, label: number }} Place which label of which knob a loop is */
 
@@ -49,7 +50,7 @@ export class NestPane {
     this.element = h("div", {
       class: "pane nest-pane",
       role: "region",
-      "aria-label": "Loop nest",
+      "aria-label": t("Loop nest"),
       tabindex: "0",
     });
   }
@@ -92,9 +93,14 @@ export class NestPane {
                 type: "button",
                 class: "head",
                 "data-place": `${place.knob} ${place.label}`,
-                "aria-label":
-                  `loop ${nameOf(row)}, place ${order.indexOf(place.label) + 1} of ` +
-                  `${order.length}: move it with arrow up and down`,
+                "aria-label": t(
+                  "loop {name}, place {at} of {count}: move it with arrow up and down",
+                  {
+                    name: nameOf(row),
+                    at: order.indexOf(place.label) + 1,
+                    count: order.length,
+                  },
+                ),
               },
               ...said,
             )

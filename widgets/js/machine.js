@@ -11,6 +11,7 @@ import { svg } from "./svg.js";
 import { brief, drawTensor } from "./tensor.js";
 import { followTheme } from "./theme.js";
 import { Timeline } from "./timeline.js";
+import { speak } from "./words.js";
 
 const PLOT = { width: 900, height: 240, left: 64, right: 12, top: 14, bottom: 30 };
 
@@ -538,6 +539,7 @@ class MachineView {
 
 /** @param {Data.Host} host */
 export function renderMachine({ model, el }) {
+  speak(model, el);
   const view = new MachineView(model, el);
   return () => view.close();
 }

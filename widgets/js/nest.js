@@ -6,6 +6,7 @@
 // known.
 
 import { escapeHTML, sure } from "./dom.js";
+import { t } from "./words.js";
 
 /**
  * @typedef {{ text: string, role: string, line: number, keys: number[] }} Part a row of a block: an
@@ -92,7 +93,7 @@ export function nestOf(lines) {
             head: `${name} : ${extent}`,
             note: thread || (tint === "serial" ? "" : tint),
             tint,
-            said: `loop ${name}, extent ${extent}, ${thread || tint}`,
+            said: t("loop {name}, extent {extent}, {kind}", { name, extent, kind: thread || tint }),
             keys: keys.slice(i, i + 1),
           }),
         );
@@ -100,8 +101,8 @@ export function nestOf(lines) {
       open.push(above);
     } else if (kind === "block" || kind === "group") {
       const head = String(parts[0][1]);
-      const note = kind === "block" ? "block" : "";
-      open.push(put(box(kind, n, indent, { head, note, said: `${kind} ${head}`, keys })));
+      const note = kind === "block" ? t("block") : "";
+      open.push(put(box(kind, n, indent, { head, note, said: `${t(kind)} ${head}`, keys })));
     } else if (ROWS.has(kind)) {
       above.rows.push(...rowsOf(line, n));
     } else put(box("text", n, indent, { head: text, said: text, keys }));
@@ -229,7 +230,7 @@ export function drawNest(root, marks = () => "") {
   /** @type {Data.Drawing["items"]} */
   const items = [];
   paint(root, 1, 1, root.w, marks, items);
-  return { width: root.w + 2, height: root.h + 2, label: "Loop nest", items };
+  return { width: root.w + 2, height: root.h + 2, label: t("Loop nest"), items };
 }
 
 /**

@@ -4,6 +4,7 @@
 // hands back plain arguments. It knows nothing of what a primitive means.
 
 import { h, later, sure } from "./dom.js";
+import { t } from "./words.js";
 
 /** @typedef {{ element: HTMLElement, value: () => unknown }} Field a control and what it says */
 
@@ -46,18 +47,26 @@ const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 export function splitPreview(name, extent, factors) {
   const known = factors.filter((f) => f !== null);
   if (known.some((f) => !Number.isInteger(f) || f < 1))
-    return "a factor is a whole number, 1 or more";
+    return t("a factor is a whole number, 1 or more");
   const product = known.reduce((a, b) => a * b, 1);
   if (extent === null) {
-    return factors.map((f, i) => `${name}_${i} (${f ?? "the rest"})`).join(", ");
+    return factors.map((f, i) => `${name}_${i} (${f ?? t("the rest")})`).join(", ");
   }
   const full = factors.map((f) => f ?? Math.max(1, Math.ceil(extent / product)));
   const total = full.reduce((a, b) => a * b, 1);
   const text = `${extent} → ${full.join(" × ")}`;
   if (total === extent) return text;
   return total > extent
-    ? `${text} = ${total}: the last ${total - extent} iterations are skipped by a condition`
-    : `${text} = ${total}: ${extent - total} iterations would be lost`;
+    ? t("{text} = {total}: the last {count} iterations are skipped by a condition", {
+        text,
+        total,
+        count: total - extent,
+      })
+    : t("{text} = {total}: {count} iterations would be lost", {
+        text,
+        total,
+        count: extent - total,
+      });
 }
 
 /**
@@ -131,14 +140,14 @@ const FIELDS = {
               "div",
               { class: "factor" },
               h("span", {}, which),
-              h("span", { class: "rest" }, "what is left"),
+              h("span", { class: "rest" }, t("what is left")),
             );
           }
           const number = control("input", {
             type: "number",
             min: 1,
             value: factor,
-            "aria-label": `Factor ${i} (${which})`,
+            "aria-label": t("Factor {at} ({which})", { at: i, which }),
           });
           /** @param {number} value */
           const set = (value) => {
@@ -159,7 +168,7 @@ const FIELDS = {
               max: divisors.length - 1,
               step: 1,
               value: near(divisors, factor),
-              "aria-label": `Divisor for factor ${i} (${which})`,
+              "aria-label": t("Divisor for factor {at} ({which})", { at: i, which }),
             });
             slider.setAttribute("aria-valuetext", String(factor));
             const range = slider;
@@ -242,7 +251,7 @@ const FIELDS = {
               "button",
               {
                 type: "button",
-                "aria-label": `Move ${name(value)} out`,
+                "aria-label": t("Move {name} out", { name: name(value) }),
                 disabled: i === 0,
                 onclick: () => move(i, i - 1),
               },
@@ -252,7 +261,7 @@ const FIELDS = {
               "button",
               {
                 type: "button",
-                "aria-label": `Move ${name(value)} in`,
+                "aria-label": t("Move {name} in", { name: name(value) }),
                 disabled: i === order.length - 1,
                 onclick: () => move(i, i + 1),
               },
@@ -265,7 +274,12 @@ const FIELDS = {
     draw();
     list.id = id;
     return {
-      element: h("div", { class: "field" }, h("span", { class: "name" }, "outermost first"), list),
+      element: h(
+        "div",
+        { class: "field" },
+        h("span", { class: "name" }, t("outermost first")),
+        list,
+      ),
       value: () => [...order],
     };
   },
@@ -414,12 +428,12 @@ export class PaletteView {
       "div",
       { class: "palette-filter" },
       this.only,
-      h("label", { for: id }, "only what is legal here"),
+      h("label", { for: id }, t("only what is legal here")),
     );
     this.list = h("div", { class: "palette-list" });
     this.element = h(
       "div",
-      { class: "palette", role: "region", "aria-label": "What can be done here" },
+      { class: "palette", role: "region", "aria-label": t("What can be done here") },
       this.head,
       this.filter,
       this.list,
@@ -451,8 +465,12 @@ export class PaletteView {
     this.shown = listing;
     const legal = listing.entries.filter((entry) => entry.legal).length;
     this.head.replaceChildren(
-      h("strong", {}, `${listing.kind} ${listing.name}`),
-      h("span", {}, ` ${legal} of ${listing.entries.length} primitives are legal`),
+      h("strong", {}, `${t(listing.kind)} ${listing.name}`),
+      h(
+        "span",
+        {},
+        t(" {legal} of {all} primitives are legal", { legal, all: listing.entries.length }),
+      ),
     );
     this.filter.hidden = false;
     const groups = new Map();
@@ -488,7 +506,12 @@ export class PaletteView {
       h("span", { class: "op" }, entry.op),
       entry.legal
         ? null
-        : h("span", { class: "rule" }, h("s", {}, "refused, "), `rule: ${entry.rule}`),
+        : h(
+            "span",
+            { class: "rule" },
+            h("s", {}, t("refused, ")),
+            t("rule: {rule}", { rule: entry.rule }),
+          ),
     );
     const row = h(
       "div",
@@ -518,13 +541,13 @@ export class PaletteView {
           type: "button",
           class: "quick",
           "aria-disabled": entry.legal ? null : "true",
-          title: entry.legal ? "Apply with its defaults" : entry.reason,
+          title: entry.legal ? t("Apply with its defaults") : entry.reason,
           "aria-label": entry.legal
-            ? `Apply ${entry.op} with its defaults`
-            : `Apply ${entry.op}: refused, ${entry.rule}`,
+            ? t("Apply {op} with its defaults", { op: entry.op })
+            : t("Apply {op}: refused, {rule}", { op: entry.op, rule: entry.rule }),
           onclick: () => (entry.legal ? this.handlers.apply(entry.op, args()) : toggle(true)),
         },
-        "Apply",
+        t("Apply"),
       ),
       body,
     );
@@ -544,18 +567,26 @@ export class PaletteView {
   /** @param {Data.PaletteEntry} entry */
   form(entry) {
     const verdict = h("div", { class: "verdict", role: "status" });
-    const change = h("pre", { class: "change", tabindex: "0", "aria-label": "What would change" });
+    const change = h("pre", {
+      class: "change",
+      tabindex: "0",
+      "aria-label": t("What would change"),
+    });
     const preview = h(
       "details",
       { class: "would", open: this.previews },
-      h("summary", {}, "What would change"),
+      h("summary", {}, t("What would change")),
       change,
     );
     preview.addEventListener("toggle", () => {
       this.previews = preview.open;
       if (preview.open && !change.firstChild) judge();
     });
-    const apply = h("button", { type: "submit", class: "apply" }, `Apply ${entry.op}`);
+    const apply = h(
+      "button",
+      { type: "submit", class: "apply" },
+      t("Apply {op}", { op: entry.op }),
+    );
     /** @type {[Data.Parameter, Field | null][]} */
     const fields = [];
     /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -573,7 +604,7 @@ export class PaletteView {
       const told = await this.handlers.check(entry.op, args(), preview.open);
       if (number !== asked || !told) return;
       verdict.className = `verdict ${told.legal ? "good" : "bad"}`;
-      verdict.replaceChildren(told.legal ? "✓ legal" : `✕ ${told.rule}: ${told.reason}`);
+      verdict.replaceChildren(told.legal ? t("✓ legal") : `✕ ${told.rule}: ${told.reason}`);
       apply.setAttribute("aria-disabled", String(!told.legal));
       change.replaceChildren(
         ...(told.preview || []).map(([sign, line]) =>
@@ -608,7 +639,7 @@ export class PaletteView {
       {},
       h("p", { class: "meaning" }, withCode(entry.meaning)),
       plain,
-      advanced.length ? h("details", {}, h("summary", {}, "More"), advanced) : null,
+      advanced.length ? h("details", {}, h("summary", {}, t("More")), advanced) : null,
       h("div", { class: "form-foot" }, apply, verdict),
       preview,
     );

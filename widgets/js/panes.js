@@ -4,6 +4,7 @@
 // it has by itself and `--more` (stepper.css), and wraps lines within `.wrap`.
 
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
 const STEP = 40; // pixels that an arrow key adds
 const LEAST = -200;
@@ -53,7 +54,7 @@ export class PaneTools {
         onclick,
       });
     this.#wrap = button(
-      "Wrap long lines",
+      t("Wrap long lines"),
       "M2 3h12M2 8h10a2.2 2.2 0 0 1 0 4.5H8M2 13h3M10 10l-2.5 2.5L10 15",
       () => {
         this.#model.set("wrap", !this.#model.get("wrap"));
@@ -62,17 +63,17 @@ export class PaneTools {
       },
     );
     this.#wrap.hidden = !onwrap;
-    this.#full = button("Full screen", OUT, () => this.#fill(!this.#filled));
+    this.#full = button(t("Full screen"), OUT, () => this.#fill(!this.#filled));
     this.tools = h("span", { class: "pane-tools" }, this.#wrap, this.#full);
     this.grip = h("div", {
       class: "grip",
       role: "separator",
       tabindex: "0",
       "aria-orientation": "horizontal",
-      "aria-label": "Height of the panes",
+      "aria-label": t("Height of the panes"),
       "aria-valuemin": LEAST,
       "aria-valuemax": MOST,
-      title: "Drag to make the panes higher; so do ↑ and ↓. Home: as at first",
+      title: t("Drag to make the panes higher; so do ↑ and ↓. Home: as at first"),
       onkeydown: (event) => this.#key(event),
       onpointerdown: (/** @type {PointerEvent} */ event) => this.#drag(event),
       ondblclick: () => this.#setMore(0),
@@ -166,7 +167,7 @@ export class PaneTools {
   /** The view came to fill the screen, or went back: the panes take the room that is there. */
   #screen() {
     const on = this.#filled;
-    const label = on ? "Leave the full screen" : "Full screen";
+    const label = on ? t("Leave the full screen") : t("Full screen");
     this.#full.setAttribute("aria-label", label);
     this.#full.title = label;
     this.#full.innerHTML = glyph(on ? IN : OUT);

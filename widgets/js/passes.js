@@ -8,6 +8,7 @@ import { PageModel } from "./page.js";
 import { PaneTools } from "./panes.js";
 import { Programs, SideBySide } from "./program.js";
 import { followTheme } from "./theme.js";
+import { speak } from "./words.js";
 
 const PASS_TABS = [
   ["program", "Program"],
@@ -359,6 +360,7 @@ class PassView {
 
 /** @param {Data.Host} host */
 export function renderPasses({ model, el }) {
+  speak(model, el);
   const view = new PassView(model, el);
   return () => view.close();
 }

@@ -3,6 +3,7 @@
 // The picture is made of what is in the page, with the colours it has there; nothing is loaded.
 
 import { escapeHTML, h, sure } from "./dom.js";
+import { t } from "./words.js";
 
 const MONO = "DejaVu Sans Mono, Menlo, Consolas, monospace";
 const EDGE = 14;
@@ -124,11 +125,11 @@ export function paintPNG(svg, scale = 2) {
       context.scale(scale, scale);
       context.drawImage(image, 0, 0);
       canvas.toBlob(
-        (blob) => (blob ? done(blob) : fail(new Error("the picture is too large"))),
+        (blob) => (blob ? done(blob) : fail(new Error(t("the picture is too large")))),
         "image/png",
       );
     };
-    image.onerror = () => fail(new Error("the picture cannot be painted"));
+    image.onerror = () => fail(new Error(t("the picture cannot be painted")));
     image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   });
 }
@@ -164,14 +165,14 @@ export function saveButtons(make, name, tell) {
       {
         type: "button",
         class: "small",
-        "aria-label": `Save this step as ${ending.toUpperCase()}`,
-        title: `Save this step as ${ending.toUpperCase()}`,
+        "aria-label": t("Save this step as {kind}", { kind: ending.toUpperCase() }),
+        title: t("Save this step as {kind}", { kind: ending.toUpperCase() }),
         onclick: async () => {
           try {
             saveFile(`${name()}.${ending}`, await blobOf(make()));
-            tell(`Saved ${name()}.${ending}`);
+            tell(t("Saved {file}", { file: `${name()}.${ending}` }));
           } catch (error) {
-            tell(`Not saved: ${error instanceof Error ? error.message : error}`);
+            tell(t("Not saved: {why}", { why: error instanceof Error ? error.message : error }));
           }
         },
       },
@@ -180,7 +181,7 @@ export function saveButtons(make, name, tell) {
   return h(
     "span",
     { class: "save" },
-    "Save as ",
+    t("Save as "),
     button("svg", (svg) => new Blob([svg], { type: "image/svg+xml" })),
     button("png", (svg) => paintPNG(svg)),
   );

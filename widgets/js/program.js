@@ -4,6 +4,7 @@ import { closest, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { changedWords, folds, numbersOf, rows } from "./diff.js";
 import { tokens } from "./highlight.js";
 import { LazyDrawing, LazyRows, ROW_HEIGHT } from "./rows.js";
+import { t } from "./words.js";
 
 /** @import { Lineage } from "./lineage.js" */
 
@@ -18,8 +19,6 @@ const SIGNS = { new: "+", removed: "−", changed: "~", moved: "↕" };
 export const SIDES = ["before", "after"];
 const FOLD_HEIGHT = 24; // as in the style
 const WHOLE = 60; // rows up to which a program is never folded
-/** @type {Record<string, string>} */
-const SPOKEN = { new: "new: ", removed: "removed: ", changed: "changed: ", moved: "moved: " };
 
 /**
  * @param {[string, string]} token
@@ -107,7 +106,7 @@ export class Programs {
   line(line, mark, other, number) {
     if (!line) return '<div class="l fill"></div>';
     const sign = mark
-      ? `<i aria-hidden="true">${SIGNS[mark]}</i><s>${SPOKEN[mark]}</s>`
+      ? `<i aria-hidden="true">${SIGNS[mark]}</i><s>${t("{mark}: ", { mark: t(mark) })}</s>`
       : "<i></i>";
     return (
       `<div class="l ${mark}" data-n="${number}" data-k=" ${line.keys.join(" ")} " style="--in:${line.indent}">` +
@@ -149,7 +148,7 @@ export class Programs {
   row(row, before, after, side) {
     if (row.fold !== undefined) {
       return side === "before"
-        ? `<button type="button" class="fold" data-fold="${row.fold}" ${OWN_KEYS}="true">⋯ ${row.count} unchanged lines</button>`
+        ? `<button type="button" class="fold" data-fold="${row.fold}" ${OWN_KEYS}="true">⋯ ${t("{count} unchanged lines", { count: row.count })}</button>`
         : `<div class="fold" data-fold="${row.fold}" aria-hidden="true">⋯</div>`;
     }
     const [p, q] = [this.programs[before][row.left], this.programs[after][row.right]];
@@ -293,8 +292,8 @@ export class SideBySide {
     this.drawings = [this.left, this.right].map(
       (pane) => new LazyDrawing(pane, () => this.light()),
     );
-    this.leftCap = h("div", { class: "cap" }, "Before");
-    this.rightCap = h("div", { class: "cap" }, "After");
+    this.leftCap = h("div", { class: "cap" }, t("Before"));
+    this.rightCap = h("div", { class: "cap" }, t("After"));
     this.element = h(
       "div",
       { class: "panes" },
@@ -332,7 +331,7 @@ export class SideBySide {
 
   /** @param {Data.Side} side */
   pane(side) {
-    const label = `Program ${side} the step`;
+    const label = side === "before" ? t("Program before the step") : t("Program after the step");
     return h("div", { class: `pane ${side}`, tabindex: "0", role: "region", "aria-label": label });
   }
 
@@ -468,13 +467,13 @@ export class SideBySide {
     before,
     after,
     refusal,
-    { captions = ["Before", "After"], step = this.step, relate = null } = {},
+    { captions = [t("Before"), t("After")], step = this.step, relate = null } = {},
   ) {
     this.step = step;
     this.relate = relate;
     this.leftCap.replaceChildren(captions[0] ?? "");
     this.rightCap.replaceChildren(
-      refusal ? "Refused: the program is as it was" : (captions[1] ?? ""),
+      refusal ? t("Refused: the program is as it was") : (captions[1] ?? ""),
     );
     this.element.classList.toggle("one", captions[1] === null && !refusal);
     this.refusal = refusal;
@@ -534,7 +533,7 @@ export class SideBySide {
     this.right.classList.toggle("refusal", Boolean(this.refusal));
     if (this.refusal) {
       const { rule, message } = this.refusal;
-      const why = h("strong", {}, `✕ Refused${rule ? `: ${rule}` : ""}`);
+      const why = h("strong", {}, rule ? t("✕ Refused: {rule}", { rule }) : t("✕ Refused"));
       this.right.replaceChildren(why, h("pre", {}, message));
     }
     this.light();

@@ -3,6 +3,7 @@
 
 import { closest, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { marksOf } from "./program.js";
+import { t } from "./words.js";
 
 /** @import { Programs } from "./program.js" */
 
@@ -33,7 +34,7 @@ export class ProgramPane {
     this.element = h("div", {
       class: "pane program",
       role: "region",
-      "aria-label": "Program: choose a loop or block",
+      "aria-label": t("Program: choose a loop or block"),
       tabindex: "-1",
     });
     this.element.addEventListener("click", (event) => this.clicked(event));
@@ -93,7 +94,7 @@ export class ProgramPane {
     const put = (line, mark) => {
       line.className = `l ${mark}`;
       line.children[0].textContent = SIGN_OF[mark] || "";
-      line.children[1].textContent = mark && `${mark}: `;
+      line.children[1].textContent = mark && t("{mark}: ", { mark: t(mark) });
     };
     for (const line of this.marked) put(line, "");
     this.marked = [...marks.keys()].map((n) => this.element.children[n]);
@@ -145,7 +146,7 @@ export class ProgramPane {
         .map((token) => {
           const part = /** @type {Data.LoopPart | undefined} */ (line.parts[which]);
           if (token[0] !== "name" || token[1] !== part?.[1]) return span(token);
-          const said = `loop ${part[1]}, extent ${part[2]}`;
+          const said = t("loop {name}, extent {extent}", { name: part[1], extent: part[2] });
           return this.pick(line.keys[which++], said, escapeHTML(part[1]));
         })
         .join("");
@@ -157,7 +158,7 @@ export class ProgramPane {
        * @param {number} [to]
        */
       const part = (from, to) => all.slice(from, to).map(span).join("");
-      const pick = this.pick(line.keys[0], `block ${first[1]}`, part(at, at + 4));
+      const pick = this.pick(line.keys[0], t("block {name}", { name: first[1] }), part(at, at + 4));
       return part(0, at) + pick + part(at + 4);
     }
     return all.map(span).join("");

@@ -1,6 +1,7 @@
 // The Python of the workbench: what the schedule is so far, to copy, to change and to read back.
 
 import { copyButton, h } from "./dom.js";
+import { t } from "./words.js";
 
 /** The panel; `onread(text)` reads a text and resolves to { ok, error, line } or null. */
 export class PythonPanel {
@@ -18,22 +19,22 @@ export class PythonPanel {
       spellcheck: "false",
       wrap: "off",
       tabindex: "0",
-      "aria-label": "Python of the schedule",
+      "aria-label": t("Python of the schedule"),
       readonly: !live,
     });
     this.text.addEventListener("input", () => this.edited());
-    this.read = h("button", { type: "button", onclick: () => this.load() }, "Read this text");
-    this.reset = h("button", { type: "button", onclick: () => this.draw(true) }, "Discard");
+    this.read = h("button", { type: "button", onclick: () => this.load() }, t("Read this text"));
+    this.reset = h("button", { type: "button", onclick: () => this.draw(true) }, t("Discard"));
     this.error = h("pre", { class: "text-error", role: "alert" });
     this.element = h(
       "details",
       { class: "so-far", open: true },
-      h("summary", {}, "Python so far"),
+      h("summary", {}, t("Python so far")),
       this.text,
       h(
         "div",
         { class: "text-foot" },
-        copyButton("Copy the schedule", () => this.text.value),
+        copyButton(t("Copy the schedule"), () => this.text.value),
         this.copyAll(),
         this.read,
         this.reset,
@@ -44,12 +45,12 @@ export class PythonPanel {
 
   copyAll() {
     const all = copyButton(
-      "Copy the complete Python, program and all",
+      t("Copy the complete Python, program and all"),
       () => this.head + this.text.value,
     );
-    all.textContent = "Copy with the program";
+    all.textContent = t("Copy with the program");
     const says = new MutationObserver(() => {
-      if (all.textContent === "Copy") all.textContent = "Copy with the program";
+      if (all.textContent === "Copy") all.textContent = t("Copy with the program");
     });
     says.observe(all, { childList: true, characterData: true, subtree: true });
     return all;

@@ -6,6 +6,7 @@ import { renderComparison } from "./comparison.js";
 import { digits, gunzip, h, later, percent } from "./dom.js";
 import { lineDiff } from "./line_diff.js";
 import { followTheme } from "./theme.js";
+import { speak } from "./words.js";
 
 /** @type {[string, string][]} */
 const TABS = [
@@ -718,6 +719,7 @@ function pair(one, other, marked = false) {
 
 /** @param {Data.Host} host */
 export function renderReport({ model, el }) {
+  speak(model, el);
   const report = new Report(model, el);
   return () => report.close();
 }

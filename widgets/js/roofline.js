@@ -5,6 +5,7 @@
 
 import { MARGIN, digits, escapeHTML } from "./dom.js";
 import { logarithmic, powersOfTen } from "./scale.js";
+import { t } from "./words.js";
 
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
 const ROOF_TALL = 260;
@@ -67,8 +68,8 @@ export function rooflinePoints(recording, level) {
 export function saidOfAbove(points, peak, speed) {
   const above = (/** @type {number} */ bytes) =>
     points.some((p) => p.gflops > MARGIN * Math.min(peak, p.intensity * bytes));
-  if (above(Infinity)) return "Above the peak: it was measured while the machine was busy.";
-  return above(speed) ? "Above its roof: bytes are counted from empty caches." : "";
+  if (above(Infinity)) return t("Above the peak: it was measured while the machine was busy.");
+  return above(speed) ? t("Above its roof: bytes are counted from empty caches.") : "";
 }
 
 /**
@@ -131,8 +132,8 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const flat = Math.max(x0, peak / Math.max(...speeds));
   svg +=
     `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
-    `<text x="${width - EDGES.right}" y="${y(peak) - 5}" text-anchor="end">peak ${digits(peak)} GFLOP/s</text>` +
-    `<text x="${EDGES.left + span / 2}" y="${ROOF_TALL - 6}" text-anchor="middle">operations for each byte that ${escapeHTML(level)} delivers</text>` +
+    `<text x="${width - EDGES.right}" y="${y(peak) - 5}" text-anchor="end">${t("peak {speed} GFLOP/s", { speed: digits(peak) })}</text>` +
+    `<text x="${EDGES.left + span / 2}" y="${ROOF_TALL - 6}" text-anchor="middle">${escapeHTML(t("operations for each byte that {level} delivers", { level }))}</text>` +
     `<text transform="translate(13 ${EDGES.top + tall / 2}) rotate(-90)" text-anchor="middle">GFLOP/s</text>`;
   // The current one last, so that it lies on top.
   const ordered = [...points].sort((a, b) => a.steps.includes(current) - b.steps.includes(current));
@@ -152,9 +153,18 @@ export function drawRoofline(recording, level, current, width, word = "step") {
         : point.steps[0]);
     const left = typeof name === "string" && x(point.intensity) + 12 + 6.5 * name.length > width;
     const bound = Math.min(peak, point.intensity * bandwidth[level]);
-    const said =
-      `${word} ${point.steps.join(", ")}: ${point.op}, ${digits(point.gflops)} GFLOP/s, ` +
-      `${digits(point.intensity)} operations a byte; the roof here is ${digits(bound)} GFLOP/s`;
+    const said = t(
+      "{word} {steps}: {op}, {speed} GFLOP/s, " +
+        "{intensity} operations a byte; the roof here is {bound} GFLOP/s",
+      {
+        word: t(word),
+        steps: point.steps.join(", "),
+        op: point.op,
+        speed: digits(point.gflops),
+        intensity: digits(point.intensity),
+        bound: digits(bound),
+      },
+    );
     const [px, py] = [x(point.intensity), y(point.gflops)];
     // Where points crowd, one of them is named; the others say their name when pointed at.
     const alone = here || named.every(([u, v]) => Math.abs(u - px) > 26 || Math.abs(v - py) > 12);
@@ -170,7 +180,7 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const said = saidOfAbove(points, peak, bandwidth[level]);
   return (
     `<svg viewBox="0 0 ${width} ${ROOF_TALL}" width="${width}" height="${ROOF_TALL}" role="group" ` +
-    `aria-label="Roofline, logarithmic: one point a program">${svg}</svg>` +
+    `aria-label="${t("Roofline, logarithmic: one point a program")}">${svg}</svg>` +
     (said && `<p class="note">${said}</p>`)
   );
 }

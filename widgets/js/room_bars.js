@@ -1,6 +1,7 @@
 // How many gave each answer: bars with their numbers, drawn on the page of the teacher and on phones.
 
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
 /**
  * The bars of a question's parts.
@@ -30,8 +31,8 @@ export function drawBars(question, counts, truth, mine = null) {
               style: `--part: ${sum ? (100 * n) / sum : 0}%`,
               "data-value": `${name} ${value}`,
             },
-            h("span", {}, word, so ? h("b", {}, " ← so it is") : null),
-            h("span", {}, mine?.[name] === value ? h("i", {}, "you ") : null, String(n)),
+            h("span", {}, word, so ? h("b", {}, t(" ← so it is")) : null),
+            h("span", {}, mine?.[name] === value ? h("i", {}, t("you ")) : null, String(n)),
           );
         }),
       ),
@@ -52,7 +53,9 @@ export const inWords = (truth) =>
  * @param {string} told
  */
 export const titleOf = (question, told) =>
-  isFactor(question) ? "Which factor does this split get?" : told || "What would this step do?";
+  isFactor(question)
+    ? t("Which factor does this split get?")
+    : told || t("What would this step do?");
 
 /**
  * Whether a question is about a number in the step, which is shown with the question after it.

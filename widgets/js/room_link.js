@@ -1,5 +1,7 @@
 // The connection of a page to the server of a class: it comes back by itself.
 
+import { t } from "./words.js";
+
 /** Milliseconds until the first try, and between two at most. */
 const FIRST = 400;
 const LONGEST = 5000;
@@ -84,6 +86,6 @@ export async function post(path, message, headers = {}) {
     const told = await reply.json().catch(() => ({}));
     return { status: reply.status, why: told.why ?? "", wait: told.wait ?? 0 };
   } catch {
-    return { status: 0, why: "there is no connection", wait: 0 };
+    return { status: 0, why: t("there is no connection"), wait: 0 };
   }
 }

@@ -7,6 +7,7 @@ import { h, later } from "./dom.js";
 import { drawBars, inWords, titleOf } from "./room_bars.js";
 import { listen, pause, post } from "./room_link.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 const KEPT = "mlc-lab-class-answer";
 
@@ -61,7 +62,7 @@ class Student {
     this.body = h("div", { class: "body" });
     this.view = h(
       "section",
-      { class: "mlc mlc-room student", "aria-label": "Class" },
+      { class: "mlc mlc-room student", "aria-label": t("Class") },
       this.link,
       this.status,
       this.body,
@@ -83,13 +84,13 @@ class Student {
       {
         data: (state) => this.show(state),
         state: (on) => {
-          this.link.textContent = on ? "" : "No connection: it is tried again by itself.";
+          this.link.textContent = on ? "" : t("No connection: it is tried again by itself.");
         },
         over: (code) => {
           this.link.textContent = "";
           if (code === 4401) return this.askPin();
           this.drawn = "over";
-          this.body.replaceChildren(h("p", {}, "This class is open in another window."));
+          this.body.replaceChildren(h("p", {}, t("This class is open in another window.")));
         },
       },
     );
@@ -107,12 +108,12 @@ class Student {
       "aria-describedby": "pin-note",
     });
     const note = h("p", { id: "pin-note", class: "note", role: "alert" });
-    const button = h("button", { type: "submit", class: "main" }, "Join");
+    const button = h("button", { type: "submit", class: "main" }, t("Join"));
     const form = h(
       "form",
       {},
-      h("h1", {}, "Join the class"),
-      h("label", {}, h("span", {}, "The PIN on the screen"), pin),
+      h("h1", {}, t("Join the class")),
+      h("label", {}, h("span", {}, t("The PIN on the screen")), pin),
       note,
       button,
     );
@@ -163,14 +164,22 @@ class Student {
     if (now === this.drawn) return;
     this.drawn = now;
     const head = [
-      h("p", { class: "dim" }, `Question ${state.number} of ${state.of}, ${question.title}`),
-      h("h1", {}, titleOf(question, revealed ? "What it did" : "")),
+      h(
+        "p",
+        { class: "dim" },
+        t("Question {at} of {of}, {title}", {
+          at: state.number,
+          of: state.of,
+          title: question.title,
+        }),
+      ),
+      h("h1", {}, titleOf(question, revealed ? t("What it did") : "")),
       h("pre", { class: "call", tabindex: "0" }, question.call),
       question.meaning ? h("p", {}, question.meaning) : null,
       h(
         "details",
         {},
-        h("summary", {}, "The program before it"),
+        h("summary", {}, t("The program before it")),
         h("pre", { tabindex: "0" }, question.program),
       ),
     ];
@@ -181,10 +190,12 @@ class Student {
         .filter(({ name }) => answers[name])
         .map(({ name, choices }) => choices.find(([value]) => value === answers[name])?.[1]);
       this.body.replaceChildren(...present(head), h("p", { class: "mine" }, words.join(", ")));
-      this.tell(mine ? "Your answer is in. Wait for the others." : "Your answer is being sent.");
+      this.tell(
+        mine ? t("Your answer is in. Wait for the others.") : t("Your answer is being sent."),
+      );
       return;
     }
-    this.tell(`Question ${state.number}: ${question.call}`, true);
+    this.tell(t("Question {at}: {call}", { at: state.number, call: question.call }), true);
     this.body.replaceChildren(...present(head), this.form(question));
   }
 
@@ -196,12 +207,19 @@ class Student {
       mine && question.asks.filter(({ name }) => mine[name] && truth[name] === mine[name]);
     const asked = mine && question.asks.filter(({ name }) => mine[name] && truth[name] !== null);
     const told = sentence(inWords(truth));
-    const own = right && asked ? ` You had ${right.length} of ${asked.length} right.` : "";
+    const own =
+      right && asked
+        ? t(" You had {right} of {asked} right.", { right: right.length, asked: asked.length })
+        : "";
     this.tell(told + own);
     this.body.replaceChildren(
       ...present(head),
       ...drawBars(question, counts, truth, mine),
-      h("p", { class: "dim" }, `Right so far: ${score[0]} of ${score[1]}`),
+      h(
+        "p",
+        { class: "dim" },
+        t("Right so far: {right} of {of}", { right: score[0], of: score[1] }),
+      ),
     );
   }
 
@@ -223,8 +241,8 @@ class Student {
       {},
       sets,
       note,
-      h("button", { type: "submit", class: "main" }, "Send"),
-      h("p", { class: "dim" }, "The first answer counts: it cannot be changed."),
+      h("button", { type: "submit", class: "main" }, t("Send")),
+      h("p", { class: "dim" }, t("The first answer counts: it cannot be changed.")),
     );
     const chosen = () => {
       /** @type {Record<string, string>} */
@@ -241,7 +259,8 @@ class Student {
       const answers = chosen();
       const [first] = question.asks;
       if (!answers[first.name]) {
-        note.textContent = first.name === "legal" ? "Say first whether it is legal." : first.text;
+        note.textContent =
+          first.name === "legal" ? t("Say first whether it is legal.") : first.text;
         form.querySelector("input")?.focus();
         return;
       }
@@ -285,8 +304,9 @@ class Student {
  */
 const present = (parts) => /** @type {T[]} */ (parts.filter((part) => part !== null));
 
-/** @param {{ el: HTMLElement }} host */
-export function renderStudent({ el }) {
+/** @param {{ model?: Data.Model, el: HTMLElement }} host */
+export function renderStudent({ model, el }) {
+  if (model) speak(model, el);
   const student = new Student(el);
   return () => student.close();
 }

@@ -6,6 +6,7 @@ import { drawBars, inWords, isFactor, titleOf } from "./room_bars.js";
 import { listen, post } from "./room_link.js";
 import { render as renderStepper } from "./stepper.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 class Teacher {
   /** @type {Data.Recording[]} */
@@ -26,8 +27,8 @@ class Teacher {
     this.secret = decodeURIComponent(location.hash.slice(1));
     this.link = h("p", { class: "link", role: "status" });
     this.status = h("p", { class: "sr", role: "status", "aria-live": "polite" });
-    this.joining = h("section", { class: "joining", "aria-label": "Joining" });
-    this.panel = h("section", { class: "panel", "aria-label": "The question" });
+    this.joining = h("section", { class: "joining", "aria-label": t("Joining") });
+    this.panel = h("section", { class: "panel", "aria-label": t("The question") });
     this.bars = h("div", { class: "all-bars" });
     this.count = h("span", { class: "answered" });
     this.stepper = h("div", { class: "stepper" });
@@ -51,7 +52,7 @@ class Teacher {
       {
         data: (data) => this.take(data),
         state: (on) => {
-          this.link.textContent = on ? "" : "No connection: it is tried again by itself.";
+          this.link.textContent = on ? "" : t("No connection: it is tried again by itself.");
         },
         over: () => this.stranger(),
       },
@@ -65,8 +66,9 @@ class Teacher {
   }
 
   stranger() {
-    this.link.textContent =
-      "This page needs the whole address that the terminal has shown, with what stands behind #.";
+    this.link.textContent = t(
+      "This page needs the whole address that the terminal has shown, with what stands behind #.",
+    );
   }
 
   /** @param {any} data */
@@ -75,7 +77,12 @@ class Teacher {
       this.recordings = data.recordings;
       this.stepped = "";
       const code = data.code
-        ? h("img", { src: "code", alt: `QR code of ${data.address}`, width: 200, height: 200 })
+        ? h("img", {
+            src: "code",
+            alt: t("QR code of {address}", { address: data.address }),
+            width: 200,
+            height: 200,
+          })
         : null;
       this.facts = h("p", { class: "dim" });
       this.pin = h("strong", { class: "pin" });
@@ -97,7 +104,8 @@ class Teacher {
   async act(action) {
     const message = { do: action, question: this.state?.question.key };
     const { status, why } = await post("act", message, { Authorization: `Bearer ${this.secret}` });
-    this.link.textContent = status === 200 ? "" : `This did not work: ${why}. Try again.`;
+    this.link.textContent =
+      status === 200 ? "" : t("This did not work: {why}. Try again.", { why });
   }
 
   draw() {
@@ -105,17 +113,19 @@ class Teacher {
     if (!state || !this.pin || !this.facts) return;
     const { question, revealed, truth, counts, answered, joined } = state;
     this.pin.textContent = `PIN ${state.pin.slice(0, 3)} ${state.pin.slice(3)}`;
-    const wrong = state.wrongPins
-      ? `, ${state.wrongPins} wrong PIN${state.wrongPins > 1 ? "s" : ""}`
-      : "";
-    this.facts.textContent = `${joined} joined${wrong}`;
-    this.door.textContent = state.door ? "Close the door" : "Let more in";
+    const wrong = !state.wrongPins
+      ? ""
+      : state.wrongPins > 1
+        ? t(", {count} wrong PINs", { count: state.wrongPins })
+        : t(", 1 wrong PIN");
+    this.facts.textContent = t("{joined} joined{wrong}", { joined, wrong });
+    this.door.textContent = state.door ? t("Close the door") : t("Let more in");
     const said = `${question.key} ${revealed}`;
     if (said !== this.said) this.drawQuestion();
     this.said = said;
     this.bars.replaceChildren(...drawBars(question, counts, truth));
     this.count.dataset.answered = String(answered);
-    this.count.textContent = `${answered} of ${joined} have answered`;
+    this.count.textContent = t("{answered} of {joined} have answered", { answered, joined });
     this.drawStepper();
   }
 
@@ -124,7 +134,7 @@ class Teacher {
     const { state } = this;
     if (!state) return;
     const { question, revealed, truth } = state;
-    this.status.textContent = truth ? inWords(truth) : `Question ${state.number}`;
+    this.status.textContent = truth ? inWords(truth) : t("Question {at}", { at: state.number });
     const button = (/** @type {string} */ act, /** @type {string} */ text, off = false) =>
       h(
         "button",
@@ -139,8 +149,22 @@ class Teacher {
       );
     const focused = document.activeElement?.getAttribute("data-act");
     this.panel.replaceChildren(
-      h("p", { class: "dim" }, `Question ${state.number} of ${state.of}, ${question.title}`),
-      h("h1", {}, truth ? `Step ${question.step}: ${inWords(truth)}` : titleOf(question, "")),
+      h(
+        "p",
+        { class: "dim" },
+        t("Question {at} of {of}, {title}", {
+          at: state.number,
+          of: state.of,
+          title: question.title,
+        }),
+      ),
+      h(
+        "h1",
+        {},
+        truth
+          ? t("Step {at}: {said}", { at: question.step, said: inWords(truth) })
+          : titleOf(question, ""),
+      ),
       h("pre", { class: "call", tabindex: "0" }, question.call),
       ...(question.meaning ? [h("p", {}, question.meaning)] : []),
       this.bars,
@@ -148,9 +172,9 @@ class Teacher {
         "div",
         { class: "tools" },
         revealed
-          ? button("next", "Next question", state.number === state.of)
-          : button("reveal", "Reveal"),
-        button("back", "Question before", state.number === 1),
+          ? button("next", t("Next question"), state.number === state.of)
+          : button("reveal", t("Reveal")),
+        button("back", t("Question before"), state.number === 1),
         this.count,
       ),
     );
@@ -190,8 +214,9 @@ class Teacher {
   }
 }
 
-/** @param {{ el: HTMLElement }} host */
-export function renderTeacher({ el }) {
+/** @param {{ model?: Data.Model, el: HTMLElement }} host */
+export function renderTeacher({ model, el }) {
+  if (model) speak(model, el);
   const teacher = new Teacher(el);
   return () => teacher.close();
 }

@@ -8,6 +8,7 @@ import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView } from "./code_tabs.js";
 import { costOf, facts, pythonUpTo } from "./facts.js";
+import { gpuTable } from "./gpu_counts.js";
 import { guessing } from "./guess.js";
 import { Lineage } from "./lineage.js";
 import { drawNests } from "./nest.js";
@@ -17,6 +18,7 @@ import { tokens } from "./highlight.js";
 import { pictureOf, saveButtons } from "./picture.js";
 import { followTheme } from "./theme.js";
 import { Unmeasured } from "./unmeasured.js";
+import { speak, t } from "./words.js";
 
 const MARKS = ["new", "changed", "moved", "removed"];
 
@@ -131,7 +133,7 @@ export class Stepper {
     this.root = h("section", {
       class: "mlc",
       role: "group",
-      "aria-roledescription": "stepper",
+      "aria-roledescription": t("stepper"),
       tabindex: "-1",
     });
     element.replaceChildren(this.root);
@@ -195,12 +197,18 @@ export class Stepper {
         onclick: () => this.show(target()),
       });
     this.buttons = [
-      button("First step", "M3 2v12M13 2v12L5 8z", () => 0),
-      button("Previous step", "M11 2v12L4 8z", () => this.next(-1)),
-      button("Next step", "M5 2v12L12 8z", () => this.next(1)),
-      button("Last step", "M13 2v12M3 2v12l8-6z", () => last),
+      button(t("First step"), "M3 2v12M13 2v12L5 8z", () => 0),
+      button(t("Previous step"), "M11 2v12L4 8z", () => this.next(-1)),
+      button(t("Next step"), "M5 2v12L12 8z", () => this.next(1)),
+      button(t("Last step"), "M13 2v12M3 2v12l8-6z", () => last),
     ];
-    this.slider = h("input", { type: "range", min: 0, max: last, step: 1, "aria-label": "Step" });
+    this.slider = h("input", {
+      type: "range",
+      min: 0,
+      max: last,
+      step: 1,
+      "aria-label": t("Step"),
+    });
     this.slider.addEventListener("input", () =>
       this.show(this.shownStep(Number(this.slider.value))),
     );
@@ -212,7 +220,7 @@ export class Stepper {
         type: "button",
         class: "small",
         "aria-pressed": "false",
-        title: "Pass over steps that left the program as it was, refused ones too",
+        title: t("Pass over steps that left the program as it was, refused ones too"),
         onclick: () => {
           this.skipping = !this.skipping;
           this.skip.setAttribute("aria-pressed", String(this.skipping));
@@ -220,20 +228,20 @@ export class Stepper {
           this.drawChart();
         },
       },
-      `Skip ${idle} idle`,
+      t("Skip {idle} idle", { idle }),
     );
     this.skip.hidden = !idle;
     this.baseline = this.model.get("baseline") ?? -1;
     this.base = h(
       "select",
       {
-        "aria-label": "Compare with",
+        "aria-label": t("Compare with"),
         class: "small",
         onchange: () => this.compareWith(Number(this.base.value)),
       },
-      h("option", { value: -1 }, "Before"),
+      h("option", { value: -1 }, t("Before")),
       this.recording.steps.map((step, i) =>
-        h("option", { value: i }, `After step ${i}: ${step.op}`),
+        h("option", { value: i }, t("After step {at}: {op}", { at: i, op: step.op })),
       ),
     );
     if (this.baseline > last) this.baseline = -1;
@@ -255,16 +263,16 @@ export class Stepper {
         "div",
         { class: "code" },
         this.now,
-        copyButton("Copy this instruction", () => {
+        copyButton(t("Copy this instruction"), () => {
           const { lead, python } = this.recording.steps[this.step];
           return [...(lead || []), python].join("\n");
         }),
       ),
       this.meaning,
-      h("details", {}, h("summary", {}, "More on this step"), this.more),
+      h("details", {}, h("summary", {}, t("More on this step")), this.more),
     );
     this.facts = h("div", { class: "facts", role: "list" });
-    this.why = h("ul", { class: "why", "aria-label": "Why" });
+    this.why = h("ul", { class: "why", "aria-label": t("Why") });
     this.why.hidden = !this.recording.steps.some((step) => step.why?.length);
     this.lineage = new Lineage(this.recording, this.programs);
     this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
@@ -274,7 +282,7 @@ export class Stepper {
     this.family = h("div", {
       class: "family",
       role: "region",
-      "aria-label": "Origins",
+      "aria-label": t("Origins"),
       tabindex: "0",
     });
     this.source?.remove();
@@ -294,7 +302,7 @@ export class Stepper {
           this.sides.unfold(all);
         },
       },
-      "Show all lines",
+      t("Show all lines"),
     );
     this.counts?.remove();
     this.counts = new CountsPanel(this.recording, this.model, (at) => this.show(at), this.counts);
@@ -305,8 +313,10 @@ export class Stepper {
       this.drawChart();
     });
     this.python = h("pre", { class: "python", tabindex: "0" });
-    const copy = copyButton("Copy the Python so far", () => pythonUpTo(this.recording, this.step));
-    this.root.setAttribute("aria-label", `Steps of ${this.recording.title}`);
+    const copy = copyButton(t("Copy the Python so far"), () =>
+      pythonUpTo(this.recording, this.step),
+    );
+    this.root.setAttribute("aria-label", t("Steps of {title}", { title: this.recording.title }));
     this.root.replaceChildren(
       h(
         "div",
@@ -314,7 +324,7 @@ export class Stepper {
         h("span", { class: "title" }, this.recording.title),
         h(
           "div",
-          { class: "buttons", role: "group", "aria-label": "Move between steps" },
+          { class: "buttons", role: "group", "aria-label": t("Move between steps") },
           this.buttons.slice(0, 2),
           this.slider,
           this.buttons.slice(2),
@@ -347,10 +357,11 @@ export class Stepper {
         ),
       ),
       this.counts.element,
+      gpuTable(this.recording, (at) => this.show(at)) ?? "",
       h(
         "details",
         { class: "so-far" },
-        h("summary", {}, "Python so far"),
+        h("summary", {}, t("Python so far")),
         h("div", { class: "code" }, this.python, copy),
       ),
       this.live,
@@ -376,11 +387,11 @@ export class Stepper {
       this.place();
     };
     this.views = [
-      ["program", "Program", both(null)],
-      ["nest", "Loop nest", both(nests)],
-      ["lowered", "Lowered", code("stages")],
-      ["llvm", "LLVM IR", code("llvm")],
-      ["assembly", "Assembly", code("assembly")],
+      ["program", t("Program"), both(null)],
+      ["nest", t("Loop nest"), both(nests)],
+      ["lowered", t("Lowered"), code("stages")],
+      ["llvm", t("LLVM IR"), code("llvm")],
+      ["assembly", t("Assembly"), code("assembly")],
     ];
     this.kind = "";
     this.view = 0;
@@ -400,7 +411,7 @@ export class Stepper {
     this.tabButtons = tabs;
     const list = h(
       "div",
-      { class: "tabs", role: "tablist", "aria-label": "Ways to look at the step" },
+      { class: "tabs", role: "tablist", "aria-label": t("Ways to look at the step") },
       tabs,
     );
     list.addEventListener("keydown", (event) => {
@@ -524,7 +535,7 @@ export class Stepper {
   select(side, line, key) {
     if (line < 0) {
       this.drawFamily(side, line, null);
-      this.live.textContent = "Nothing is selected.";
+      this.live.textContent = t("Nothing is selected.");
       this.model.set("selection", {});
       this.model.save_changes();
       return;
@@ -554,8 +565,10 @@ export class Stepper {
         h(
           "span",
           { class: "hint" },
-          "Point at a loop, block, iterator or buffer to see what it came from and what it became; " +
-            "select it to follow it through all steps.",
+          t(
+            "Point at a loop, block, iterator or buffer to see what it came from and what it became; " +
+              "select it to follow it through all steps.",
+          ),
         ),
       );
       return;
@@ -580,7 +593,7 @@ export class Stepper {
             this.family.querySelector('[aria-pressed="true"]')?.focus();
           },
         },
-        h("span", { class: "kind" }, `${kind} `),
+        h("span", { class: "kind" }, `${t(kind)} `),
         name,
       );
     };
@@ -588,14 +601,14 @@ export class Stepper {
      * @param {number} k
      * @param {number} at
      */
-    const called = (k, at) => `${this.lineage.key(k)[0]} ${this.lineage.nameIn(at, k)}`;
+    const called = (k, at) => `${t(this.lineage.key(k)[0])} ${this.lineage.nameIn(at, k)}`;
     /** @param {{ step: number, keys: number[] }} row */
     const programOf = (row) => this.recording.steps[row.step].after;
     /** @param {{ step: number, keys: number[] }} row */
     const names = (row) => [...new Set(row.keys.map((k) => called(k, programOf(row))))].join(", ");
     const rows = this.lineage.history(this.step, side, key).map((row) => {
       const { op } = this.recording.steps[row.step];
-      const text = row.keys.length ? names(row) : "gone";
+      const text = row.keys.length ? names(row) : t("gone");
       return h(
         "li",
         {},
@@ -604,7 +617,7 @@ export class Stepper {
           {
             type: "button",
             class: "chip",
-            title: `Go to step ${row.step}: ${op}`,
+            title: t("Go to step {at}: {op}", { at: row.step, op }),
             "aria-current": row.step === this.step ? "step" : null,
             onclick: () => this.show(row.step),
           },
@@ -615,13 +628,22 @@ export class Stepper {
     });
     this.family.replaceChildren(
       h("div", { class: "chips" }, (others.includes(key) ? others : [key]).map(chip)),
-      h("ol", { class: "chips", "aria-label": `History of ${called(key, program)}` }, rows),
+      h(
+        "ol",
+        { class: "chips", "aria-label": t("History of {name}", { name: called(key, program) }) },
+        rows,
+      ),
     );
     this.live.textContent =
       `${called(key, program)}: ` +
       this.lineage
         .history(this.step, side, key)
-        .map((row) => `step ${row.step}, ${row.keys.length ? names(row) : "gone"}`)
+        .map((row) =>
+          t("step {at}, {names}", {
+            at: row.step,
+            names: row.keys.length ? names(row) : t("gone"),
+          }),
+        )
         .join("; ");
   }
 
@@ -636,7 +658,10 @@ export class Stepper {
     this.step = at;
     const step = steps[at];
     this.slider.value = String(at);
-    this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.op}`);
+    this.slider.setAttribute(
+      "aria-valuetext",
+      t("{at} of {last}: {op}", { at, last: steps.length - 1, op: step.op }),
+    );
     this.count.textContent = `${at} / ${steps.length - 1}`;
     const ends = [at === 0, this.next(-1) === at, this.next(1) === at, at === steps.length - 1];
     // `aria-disabled` and not `disabled`: a button that vanishes from under the focus loses it.
@@ -719,7 +744,8 @@ export class Stepper {
       this.drawLegend(before, step);
       return;
     }
-    const after = base < 0 ? "After" : `After step ${this.step}: ${step.op}`;
+    const after =
+      base < 0 ? t("After") : t("After step {at}: {op}", { at: this.step, op: step.op });
     this.sides.show(before, step.after, step.error, {
       captions: [this.base, after],
       step: this.step,
@@ -735,9 +761,11 @@ export class Stepper {
     const cost = facts(this.recording, this.step)
       .map((f) => `${f.name}: ${f.value}`)
       .join("   ");
-    const heading = [step.python.split("\n")[0] || "the program as it was", meaning, cost].filter(
-      Boolean,
-    );
+    const heading = [
+      step.python.split("\n")[0] || t("the program as it was"),
+      meaning,
+      cost,
+    ].filter(Boolean);
     const { sides, code } = this;
     for (const part of [...sides.drawings, ...sides.rows, code.leftRows, code.rightRows])
       part.whole();
@@ -755,9 +783,19 @@ export class Stepper {
     const said = facts(this.recording, this.step)
       .map((f) => `${f.name}: ${f.value}`)
       .join(". ");
-    const refused = step.error ? ` refused, ${step.error.rule || "not legal"}` : "";
+    const refused = step.error
+      ? t(" refused, {rule}", { rule: step.error.rule || t("not legal") })
+      : "";
     const why = (step.why || []).map((reason) => ` ${reason}`).join("");
-    return `Step ${this.step} of ${this.recording.steps.length - 1}: ${step.op}${refused}. ${said}.${why}`;
+    const last = this.recording.steps.length - 1;
+    return t("Step {at} of {last}: {op}{refused}. {said}.{why}", {
+      at: this.step,
+      last,
+      op: step.op,
+      refused,
+      said,
+      why,
+    });
   }
 
   /**
@@ -772,16 +810,16 @@ export class Stepper {
     );
     const more = [];
     if (step.lead?.length) {
-      more.push(h("div", { class: "sub" }, "Asked before it"));
+      more.push(h("div", { class: "sub" }, t("Asked before it")));
       more.push(h("pre", { tabindex: "0" }, coloured(step.lead.join("\n"))));
     }
     if (doc.doc) {
       more.push(
-        h("div", { class: "sub" }, `What ${step.op} does`),
+        h("div", { class: "sub" }, t("What {op} does", { op: step.op })),
         h("pre", { tabindex: "0" }, doc.doc),
       );
     }
-    if (!more.length) more.push(h("div", { class: "sub" }, "There is no more to say."));
+    if (!more.length) more.push(h("div", { class: "sub" }, t("There is no more to say.")));
     this.more.replaceChildren(...more);
   }
 
@@ -814,10 +852,10 @@ export class Stepper {
         "span",
         { class: `l ${mark}` },
         `${{ new: "+", removed: "−", changed: "~", moved: "↕" }[mark]} ` +
-          `${counts[mark]} ${mark}`,
+          `${counts[mark]} ${t(mark)}`,
       ),
     );
-    const none = step.error ? "" : "the program is the same";
+    const none = step.error ? "" : t("the program is the same");
     this.legend.replaceChildren(...(parts.length ? parts : [none]));
     this.unfold.hidden =
       this.view > 0 ||
@@ -855,6 +893,7 @@ export class Stepper {
  * @param {Data.Host} host
  */
 export function render({ model, el }) {
+  speak(model, el);
   const stepper = new Stepper(model, el);
   return () => stepper.remove();
 }

@@ -4,6 +4,7 @@
 
 import { h } from "./dom.js";
 import { svg } from "./svg.js";
+import { t } from "./words.js";
 
 const CELL = 9; // pixels
 const LEVELS = 9;
@@ -36,9 +37,17 @@ export function brief(value) {
  */
 export function statistics(value) {
   const count = value.shape.reduce((a, b) => a * b, 1);
-  return (
-    `min ${short(value.min)}, max ${short(value.max)}, mean ${short(value.mean)}; ` +
-    `${value.zeros} of ${count} are zero, ${value.nan} NaN, ${value.inf} infinite`
+  return t(
+    "min {min}, max {max}, mean {mean}; {zeros} of {count} are zero, {nan} NaN, {inf} infinite",
+    {
+      min: short(value.min),
+      max: short(value.max),
+      mean: short(value.mean),
+      zeros: value.zeros,
+      count,
+      nan: value.nan,
+      inf: value.inf,
+    },
   );
 }
 
@@ -83,7 +92,7 @@ function cells({ rows, columns, cells: text, low }) {
       width,
       height,
       role: "img",
-      "aria-label": `Means of ${rows} times ${columns} blocks of the tensor`,
+      "aria-label": t("Means of {rows} times {columns} blocks of the tensor", { rows, columns }),
     },
     ...[...paths].map(([level, d]) => svg("path", { class: `q${level}`, d })),
   );
@@ -109,8 +118,8 @@ function legend({ low, high, cells: text }) {
     { class: "dim" },
     `${short(low)} `,
     ramp,
-    ` ${short(high)}, means of blocks; rows are the last dimension`,
-    text.includes("x") ? "; dashed: not all are finite" : "",
+    t(" {high}, means of blocks; rows are the last dimension", { high: short(high) }),
+    text.includes("x") ? t("; dashed: not all are finite") : "",
   );
 }
 
@@ -123,15 +132,24 @@ function legend({ low, high, cells: text }) {
 export function drawTensor(name, value) {
   if (!value) {
     return [
-      h("p", { class: "dim" }, `${name} was not looked at: there is a limit on time and size.`),
+      h(
+        "p",
+        { class: "dim" },
+        t("{name} was not looked at: there is a limit on time and size.", { name }),
+      ),
     ];
   }
-  const shape = `${value.shape.join("×") || "scalar"} ${value.dtype}`;
+  const shape = `${value.shape.join("×") || t("scalar")} ${value.dtype}`;
   return [
     h("p", {}, h("code", {}, name), ` ${shape}: ${statistics(value)}`),
     h(
       "div",
-      { class: "of-tensor", tabindex: "0", role: "region", "aria-label": `Values of ${name}` },
+      {
+        class: "of-tensor",
+        tabindex: "0",
+        role: "region",
+        "aria-label": t("Values of {name}", { name }),
+      },
       value.picture ? cells(value.picture) : table(value),
     ),
     ...(value.picture ? [legend(value.picture)] : []),

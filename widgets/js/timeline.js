@@ -1,6 +1,7 @@
 // The kernels of a run over time: one strip, each kernel as wide as it took, and those that took most.
 
 import { closest, duration, h, percent } from "./dom.js";
+import { t } from "./words.js";
 
 const COLOURS = 6;
 const SHOWN = 6; // names in the list of those that took most
@@ -19,11 +20,15 @@ export class Timeline {
       class: "strip",
       role: "slider",
       tabindex: "0",
-      "aria-label": "Kernels over time",
+      "aria-label": t("Kernels over time"),
       "aria-valuemin": 1,
     });
     this.scale = h("div", { class: "dim scale" });
-    this.most = h("div", { class: "most", role: "group", "aria-label": "Kernels that took most" });
+    this.most = h("div", {
+      class: "most",
+      role: "group",
+      "aria-label": t("Kernels that took most"),
+    });
     this.element = h("div", { class: "timeline" }, this.strip, this.scale, this.most);
     this.element.addEventListener("click", (event) => {
       const at = closest(event, "[data-step]");
@@ -70,7 +75,11 @@ export class Timeline {
     );
     this.scale.replaceChildren(
       h("span", {}, "0"),
-      h("span", {}, `${duration(total)} in ${this.kernels.length} kernels`),
+      h(
+        "span",
+        {},
+        t("{time} in {count} kernels", { time: duration(total), count: this.kernels.length }),
+      ),
     );
     this.most.replaceChildren(
       ...sorted
@@ -80,10 +89,12 @@ export class Timeline {
             "button",
             { type: "button", class: "small", "data-step": this.kernels[longest].step },
             h("i", { class: `k c${colour.get(name)}`, "aria-hidden": "true" }),
-            `${name} ${percent(seconds / total)}${calls > 1 ? `, ${calls} calls` : ""}`,
+            `${name} ${percent(seconds / total)}${calls > 1 ? t(", {calls} calls", { calls }) : ""}`,
           ),
         ),
-      sorted.length > SHOWN ? h("span", { class: "dim" }, `and ${sorted.length - SHOWN} more`) : "",
+      sorted.length > SHOWN
+        ? h("span", { class: "dim" }, t("and {count} more", { count: sorted.length - SHOWN }))
+        : "",
     );
     this.at = -1;
   }
@@ -101,7 +112,7 @@ export class Timeline {
     this.strip.setAttribute("aria-valuenow", String(this.at + 1));
     this.strip.setAttribute(
       "aria-valuetext",
-      now ? `${now.name}, ${duration(now.seconds)}` : "before the first kernel",
+      now ? `${now.name}, ${duration(now.seconds)}` : t("before the first kernel"),
     );
   }
 

@@ -3,6 +3,7 @@
 // Operable by keyboard as a tree: arrows move between nodes, Enter goes there.
 
 import { closest, duration, escapeHTML, h, later, OWN_KEYS } from "./dom.js";
+import { t } from "./words.js";
 
 const CELL = { least: 84, letter: 7.1, height: 46, left: 18, top: 20 };
 
@@ -40,12 +41,17 @@ export function layoutTree(nodes) {
  */
 function labelsOf(node, cost, start) {
   const name = node.parent === null ? "start" : node.op;
-  if (node.error) return { name, below: "refused", spoken: `${name}, refused: ${node.error.rule}` };
-  if (!cost) return { name, below: "", spoken: `${name}, not measured` };
-  if (!cost.time) return { name, below: "no time", spoken: `${name}, ${cost.message}` };
+  if (node.error)
+    return {
+      name,
+      below: "refused",
+      spoken: t("{name}, refused: {rule}", { name, rule: node.error.rule }),
+    };
+  if (!cost) return { name, below: "", spoken: t("{name}, not measured", { name }) };
+  if (!cost.time) return { name, below: t("no time"), spoken: `${name}, ${cost.message}` };
   const ratio = node.parent !== null && start ? start / cost.time : 0;
   const times = ratio ? ` · ${ratio >= 9.95 ? ratio.toFixed(0) : ratio.toFixed(1)}×` : "";
-  const wrong = cost.equal === false ? ", wrong result" : "";
+  const wrong = cost.equal === false ? t(", wrong result") : "";
   return {
     name,
     below: duration(cost.time) + times,
@@ -139,13 +145,13 @@ export class TreeView {
         shape +
         `<text class="name" x="${cx + 13}" y="${cy - 3}">${escapeHTML(said.name)}</text>` +
         `<text class="time" x="${cx + 13}" y="${cy + 14}">${escapeHTML(said.below)}</text>` +
-        `<title>${escapeHTML([...node.lead, node.python].join("\n") || "the program as it was")}</title></g>`;
+        `<title>${escapeHTML([...node.lead, node.python].join("\n") || t("the program as it was"))}</title></g>`;
     }
     const width = widths.reduce((a, b) => a + b, CELL.left);
     const height = CELL.top + rows * CELL.height - 8;
     this.element.innerHTML =
       `<svg class="attempts" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" ` +
-      `role="tree" aria-label="Attempts">${edges}${marks}</svg>`;
+      `role="tree" aria-label="${t("Attempts")}">${edges}${marks}</svg>`;
     if (within) this.item(this.focused)?.focus();
     this.reveal(at);
   }

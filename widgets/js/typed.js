@@ -7,6 +7,7 @@
 import { copyButton, h, later } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Live, pointsOf } from "./live.js";
+import { speak } from "./words.js";
 
 /** Milliseconds after the last key until the text is sent, and until a message is unfolded. */
 const SEND = 150;
@@ -262,6 +263,7 @@ export class Typed extends Live {
  * @param {Data.Host} host
  */
 export function renderTyped({ model, el }) {
+  speak(model, el);
   const view = new Typed(model, el).start();
   return () => view.remove();
 }

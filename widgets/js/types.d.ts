@@ -97,6 +97,16 @@ declare namespace Data {
     message?: string;
     counts?: Counts;
     inner?: InnerLoop;
+    gpu?: GPUCounts;
+  }
+
+  /** Counts of a GPU: see `mlc_lab/observe/gpu/steps.py`. */
+  interface GPUCounts {
+    name?: string;
+    seconds?: number;
+    limit?: string;
+    rows?: [string, string][];
+    message?: string;
   }
 
   /** The inner loop in machine code: see why.py. */

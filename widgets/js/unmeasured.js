@@ -2,6 +2,7 @@
 // first, and a reader may want the rest.
 
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
 /**
  * Whether a program was not measured yet; one that could not be run is not tried again.
@@ -22,7 +23,7 @@ export class Unmeasured {
     this.model = model;
     this.changed = changed;
     this.offered = offered;
-    this.ask = h("button", { type: "button", class: "small" }, "Measure the rest");
+    this.ask = h("button", { type: "button", class: "small" }, t("Measure the rest"));
     this.ask.addEventListener("click", () => this.request());
     this.said = h("span", { role: "status", class: "sub" });
     this.element = h("div", { class: "bar unmeasured" }, this.ask, this.said);
@@ -45,14 +46,15 @@ export class Unmeasured {
     const some = this.recording.programs.some((program) => program.cost?.time);
     // Where nothing was measured nothing was to be, as a rule; a saved page cannot measure.
     this.element.hidden = !this.live || !(some || this.offered) || !this.left();
-    if (!some) this.ask.textContent = "Measure the times";
-    if (!this.said.textContent) this.said.textContent = `${this.left()} programs have no time yet`;
+    if (!some) this.ask.textContent = t("Measure the times");
+    if (!this.said.textContent)
+      this.said.textContent = t("{count} programs have no time yet", { count: this.left() });
   }
 
   request() {
     if (this.ask.getAttribute("aria-disabled") === "true") return;
     this.ask.setAttribute("aria-disabled", "true");
-    this.said.textContent = "measuring…";
+    this.said.textContent = t("measuring…");
     this.model.send({ type: "measure" });
   }
 
@@ -66,11 +68,11 @@ export class Unmeasured {
     if (machine) this.recording.machine = { ...this.recording.machine, ...machine };
     if (program !== undefined) {
       this.recording.programs[program].cost = cost;
-      this.said.textContent = `measured; ${this.left()} programs are left`;
+      this.said.textContent = t("measured; {count} programs are left", { count: this.left() });
     }
     if (done) {
       this.ask.setAttribute("aria-disabled", "false");
-      this.said.textContent = error || "measured";
+      this.said.textContent = error || t("measured");
     }
     if (!done || error) this.changed();
   }

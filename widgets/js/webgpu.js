@@ -6,6 +6,7 @@
 import { digits, duration, h, later, OWN_KEYS, small } from "./dom.js";
 import { followTheme } from "./theme.js";
 import { BrowserGPU, wordsOf } from "./webgpu_device.js";
+import { speak } from "./words.js";
 
 /** @typedef {{ side: "left" | "right", root: HTMLElement, bar: HTMLElement, inputs: HTMLElement,
  *   facts: HTMLElement, counts: HTMLElement, more: HTMLDetailsElement, source: HTMLElement,
@@ -399,6 +400,7 @@ function fact(name, value, kind = "") {
 
 /** @param {Data.Host} host */
 export function renderWebGPU({ model, el }) {
+  speak(model, el);
   const view = new WebGPUView(model, el);
   return () => view.close();
 }

@@ -12,6 +12,7 @@ import { ProgramPane } from "./program_pane.js";
 import { PythonPanel } from "./python_panel.js";
 import { followTheme } from "./theme.js";
 import { TreeView } from "./tree.js";
+import { speak, t } from "./words.js";
 
 const PATIENCE = 8000; // ms after which a kernel that says nothing is called silent
 
@@ -123,15 +124,19 @@ export class WorkbenchView {
         html: glyph(path),
         onclick: action,
       });
-    this.back = button("Undo", "M8 2L3 6.5 8 11M3 6.5h6a4 4 0 0 1 0 8H6", () => this.undo());
-    this.forth = button("Redo", "M8 2l5 4.5L8 11M13 6.5H7a4 4 0 0 0 0 8h3", () => this.redo());
+    this.back = button(t("Undo"), "M8 2L3 6.5 8 11M3 6.5h6a4 4 0 0 1 0 8H6", () => this.undo());
+    this.forth = button(t("Redo"), "M8 2l5 4.5L8 11M13 6.5H7a4 4 0 0 0 0 8h3", () => this.redo());
     this.title = h("span", { class: "title" });
     this.now = h("code", { class: "now-op" });
-    this.measureButton = h("button", { type: "button", onclick: () => this.measure() }, "Measure");
+    this.measureButton = h(
+      "button",
+      { type: "button", onclick: () => this.measure() },
+      t("Measure"),
+    );
     this.auto = h("input", { type: "checkbox" });
-    this.autoLabel = h("label", { class: "auto" }, this.auto, "time each attempt");
+    this.autoLabel = h("label", { class: "auto" }, this.auto, t("time each attempt"));
     this.status = h("div", { class: "status", role: "status", "aria-live": "polite" });
-    this.facts = h("div", { class: "facts", role: "list", "aria-label": "The program here" });
+    this.facts = h("div", { class: "facts", role: "list", "aria-label": t("The program here") });
     this.program = new ProgramPane((key) => this.choose(key));
     this.refusal = h("div", { class: "refusal-box", hidden: true });
     this.palette = new PaletteView({
@@ -140,9 +145,10 @@ export class WorkbenchView {
     });
     this.tree = new TreeView((id) => this.goto(id));
     this.python = new PythonPanel(this.live, (text) => this.load(text));
-    const keys =
+    const keys = t(
       "Undo and redo: buttons, or Ctrl+Z and Ctrl+Shift+Z in the view. Arrow keys move " +
-      "among loops and blocks in the program, and among attempts in the tree; Enter chooses.";
+        "among loops and blocks in the program, and among attempts in the tree; Enter chooses.",
+    );
     this.root.replaceChildren(
       h(
         "div",
@@ -150,7 +156,7 @@ export class WorkbenchView {
         this.title,
         h(
           "div",
-          { class: "buttons", role: "group", "aria-label": "Undo and redo" },
+          { class: "buttons", role: "group", "aria-label": t("Undo and redo") },
           this.back,
           this.forth,
         ),
@@ -167,19 +173,19 @@ export class WorkbenchView {
         h(
           "div",
           { class: "half" },
-          h("div", { class: "cap" }, "Program: choose a loop or a block"),
+          h("div", { class: "cap" }, t("Program: choose a loop or a block")),
           this.program.element,
           this.refusal,
         ),
         h(
           "div",
           { class: "half" },
-          h("div", { class: "cap" }, "What can be done with it"),
+          h("div", { class: "cap" }, t("What can be done with it")),
           this.palette.element,
         ),
       ),
       this.panes.grip,
-      h("div", { class: "cap" }, "Attempts"),
+      h("div", { class: "cap" }, t("Attempts")),
       this.tree.element,
       this.python.element,
       h("p", { class: "keys" }, keys),
@@ -206,7 +212,7 @@ export class WorkbenchView {
       this.nodes = this.data.nodes;
       this.programs = new Programs(this.data);
       this.title.textContent = this.data.title;
-      this.root.setAttribute("aria-label", `Workbench of ${this.data.title}`);
+      this.root.setAttribute("aria-label", t("Workbench of {title}", { title: this.data.title }));
     }
     const wanted = this.model.get("node") ?? this.data.at ?? 0;
     const moved = pending.has("tree") || wanted !== this.at;
@@ -237,7 +243,7 @@ export class WorkbenchView {
     const measuring = Boolean(this.model.get("measuring"));
     if (this.measured && !measuring) this.say(this.toldTime(), "good");
     this.measured = measuring;
-    this.measureButton.textContent = measuring ? "Stop measuring" : "Measure";
+    this.measureButton.textContent = measuring ? t("Stop measuring") : t("Measure");
     this.measureButton.hidden = this.autoLabel.hidden = !this.live;
     this.root.setAttribute("aria-busy", String(measuring));
   }
@@ -283,8 +289,8 @@ export class WorkbenchView {
     this.patience = setTimeout(() => {
       if (this.model.get("selection")?.key !== undefined && !this.listingFits()) {
         this.palette.say(
-          "The kernel does not answer.",
-          "It is busy with another cell, or gone. What has been tried can still be looked at.",
+          t("The kernel does not answer."),
+          t("It is busy with another cell, or gone. What has been tried can still be looked at."),
         );
       }
     }, PATIENCE);
@@ -306,19 +312,23 @@ export class WorkbenchView {
     this.palette.element.setAttribute("aria-busy", String(stale));
     if (!this.live) {
       this.palette.say(
-        "Choosing a primitive needs a kernel.",
-        "This page holds what was tried: go through the attempts below, or copy the Python and open " +
-          "a workbench in a notebook.",
+        t("Choosing a primitive needs a kernel."),
+        t(
+          "This page holds what was tried: go through the attempts below, or copy the Python and open " +
+            "a workbench in a notebook.",
+        ),
       );
     } else if (this.listingFits()) {
       this.palette.show(this.model.get("palette"));
     } else if (selection.key === undefined) {
       this.palette.say(
-        "Nothing is chosen yet.",
-        "Click a loop's name or a block in the program, or go there with Tab, the arrow keys and Enter.",
+        t("Nothing is chosen yet."),
+        t(
+          "Click a loop's name or a block in the program, or go there with Tab, the arrow keys and Enter.",
+        ),
       );
     } else if (!this.palette.shown) {
-      this.palette.say(`${selection.kind} ${selection.name}`, "Trying every primitive …");
+      this.palette.say(`${t(selection.kind)} ${selection.name}`, t("Trying every primitive …"));
     }
   }
 
@@ -328,7 +338,7 @@ export class WorkbenchView {
     this.tree.draw(this.nodes, (node) => this.costOf(node), this.at, this.onward);
     this.back.setAttribute("aria-disabled", String(this.node.parent === null));
     this.forth.setAttribute("aria-disabled", String(!this.onward.has(this.at)));
-    this.now.textContent = this.node.python || "the program as it was";
+    this.now.textContent = this.node.python || t("the program as it was");
     this.now.title = this.now.textContent;
     this.drawRefusal();
   }
@@ -344,7 +354,7 @@ export class WorkbenchView {
         {
           type: "button",
           class: "close",
-          "aria-label": "Close the refusal",
+          "aria-label": t("Close the refusal"),
           onclick: () => {
             this.refused = null;
             this.drawRefusal();
@@ -353,7 +363,7 @@ export class WorkbenchView {
         "✕",
       ),
       h("code", {}, node.python),
-      h("strong", {}, ` was refused: ${node.error?.rule}`),
+      h("strong", {}, t(" was refused: {rule}", { rule: node.error?.rule })),
       h("pre", {}, node.error?.message),
     );
   }
@@ -364,13 +374,13 @@ export class WorkbenchView {
     const found = [];
     if (cost?.time) {
       const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
-      found.push(["Time", duration(cost.time) + spread, ""]);
+      found.push([t("Time"), duration(cost.time) + spread, ""]);
       const start = this.costOf(this.nodes[0]);
       const parent = this.node.parent === null ? null : this.costOf(this.nodes[this.node.parent]);
       /** @type {[string, Data.Cost | null][]} */
       const others = [
-        ["Change", parent],
-        ["Since the start", start],
+        [t("Change"), parent],
+        [t("Since the start"), start],
       ];
       for (const [name, other] of others) {
         if (!other?.time || this.node.parent === null) continue;
@@ -378,23 +388,24 @@ export class WorkbenchView {
         const noise = 1 + (other.spread || 0) + (cost.spread || 0);
         found.push(
           ratio < noise && 1 / ratio < noise
-            ? [name, "≈ no change beyond noise", ""]
+            ? [name, t("≈ no change beyond noise"), ""]
             : ratio > 1
-              ? [name, `▲ ${digits(ratio)}× faster`, "good"]
-              : [name, `▼ ${digits(1 / ratio)}× slower`, "bad"],
+              ? [name, `▲ ${t("{ratio}× faster", { ratio: digits(ratio) })}`, "good"]
+              : [name, `▼ ${t("{ratio}× slower", { ratio: digits(1 / ratio) })}`, "bad"],
         );
       }
       if (cost.gflops) {
         const peak = ofPeak(cost.peak_fraction);
-        found.push(["Speed", `${digits(cost.gflops)} GFLOP/s${peak}`, ""]);
+        found.push([t("Speed"), `${digits(cost.gflops)} GFLOP/s${peak}`, ""]);
       }
-    } else found.push(["Time", cost?.message || "not measured", "none"]);
+    } else found.push([t("Time"), cost?.message || t("not measured"), "none"]);
     if (cost?.equal != null) {
-      const error = cost.max_error == null ? "" : ` (max error ${small(cost.max_error)})`;
+      const error =
+        cost.max_error == null ? "" : t(" (max error {error})", { error: small(cost.max_error) });
       found.push(
         cost.equal
-          ? ["Result", `✓ equals the original${error}`, "good"]
-          : ["Result", `✕ differs from the original${error}`, "bad"],
+          ? [t("Result"), `✓ ${t("equals the original{error}", { error })}`, "good"]
+          : [t("Result"), `✕ ${t("differs from the original{error}", { error })}`, "bad"],
       );
     }
     this.facts.replaceChildren(
@@ -414,12 +425,14 @@ export class WorkbenchView {
     const node = this.nodes[id];
     if (node.error) {
       this.refused = id;
-      this.say(`${node.op} was refused here: ${node.error.rule}`, "bad");
+      this.say(t("{op} was refused here: {rule}", { op: node.op, rule: node.error.rule }), "bad");
       if (node.parent === this.at) return this.drawRefusal();
       id = node.parent ?? 0;
     } else {
       this.refused = null;
-      this.say(`attempt ${id}: ${node.python || "the program as it was"}`);
+      this.say(
+        t("attempt {id}: {python}", { id, python: node.python || t("the program as it was") }),
+      );
     }
     if (id === this.at) return this.drawRefusal();
     this.set({ node: id });
@@ -469,7 +482,7 @@ export class WorkbenchView {
   /** @param {string} text */
   async load(text) {
     const told = await this.ask({ do: "python", text });
-    if (told?.ok) this.say(`read: the place is attempt ${told.node}`);
+    if (told?.ok) this.say(t("read: the place is attempt {id}", { id: told.node }));
     return told;
   }
 
@@ -487,7 +500,7 @@ export class WorkbenchView {
     return new Promise((resolve) => {
       const timer = setTimeout(() => {
         this.waiting.delete(id);
-        if (!quiet) this.say("The kernel does not answer: it is busy or gone.", "bad");
+        if (!quiet) this.say(t("The kernel does not answer: it is busy or gone."), "bad");
         resolve(null);
       }, PATIENCE);
       this.waiting.set(id, (answer) => {
@@ -497,7 +510,7 @@ export class WorkbenchView {
       try {
         this.model.send({ ...message, id });
       } catch {
-        this.answer({ answer: id, ok: false, error: "There is no kernel to ask." });
+        this.answer({ answer: id, ok: false, error: t("There is no kernel to ask.") });
       }
     });
   }
@@ -520,12 +533,15 @@ export class WorkbenchView {
     const told = await this.ask({ do: "apply", op, args });
     if (!told) return;
     if (told.ok) {
-      this.say(`applied: ${this.node.python}`, "good");
+      this.say(t("applied: {python}", { python: this.node.python }), "good");
       this.root.dataset.applied = (performance.now() - started).toFixed(1);
       if (this.auto.checked && !this.model.get("measuring")) this.measure();
       return;
     }
-    this.say(told.rule ? `${op} was refused: ${told.rule}` : told.error || "", "bad");
+    this.say(
+      told.rule ? t("{op} was refused: {rule}", { op, rule: told.rule }) : told.error || "",
+      "bad",
+    );
     if (told.node !== undefined) {
       this.refused = told.node;
       this.drawRefusal();
@@ -535,13 +551,15 @@ export class WorkbenchView {
   /** What was measured of the attempt that is shown. */
   toldTime() {
     const cost = this.costOf(this.node);
-    if (cost?.time) return `measured: ${duration(cost.time)}`;
-    return cost?.message ? `not measured: ${cost.message}` : "measured all attempts that could be";
+    if (cost?.time) return t("measured: {time}", { time: duration(cost.time) });
+    return cost?.message
+      ? t("not measured: {why}", { why: cost.message })
+      : t("measured all attempts that could be");
   }
 
   async measure() {
     const stop = Boolean(this.model.get("measuring"));
-    this.say(stop ? "stopping …" : "measuring, in a process of its own …");
+    this.say(stop ? t("stopping …") : t("measuring, in a process of its own …"));
     const told = await this.ask({ do: stop ? "stop" : "measure" });
     if (told && told.error) this.say(told.error, "bad");
   }
@@ -552,6 +570,7 @@ export class WorkbenchView {
  * @param {Data.Host} host
  */
 export function render({ model, el }) {
+  speak(model, el);
   const view = new WorkbenchView(model, el);
   return () => view.remove();
 }

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ...language import text
 from ...observe.recording import Recording, load_all
 from ...reading import MISTAKES, DataError, read_json, reason
 
@@ -33,16 +34,29 @@ FACTORS = ((1.5, "1.5"), (3.0, "3"), (10.0, "10"))
 MOST_BYTES, MOST_STEPPERS = 100 << 20, 50
 _VIEW = "application/vnd.mlc-lab.view+json"
 
-LEGAL = [["legal", "✓ legal"], ["refused", "✕ refused"]]
-SPEED = [["faster", "▲ faster"], ["same", "≈ about the same"], ["slower", "▼ slower"]]
 #: numbers that are offered where the factor of a split is asked
 OFFERED = 4
 #: the factors of a split, in its call
 _SPLIT = re.compile(r"(?<=factors=\[)[^\]]*(?=\])")
-FACTOR = [["0", f"less than {FACTORS[0][1]}×"],
-          *[[str(n + 1), f"{low[1]}× to {high[1]}×"]
-            for n, (low, high) in enumerate(zip(FACTORS, FACTORS[1:]))],
-          [str(len(FACTORS)), f"more than {FACTORS[-1][1]}×"]]
+
+
+def _asks(timed: bool) -> list[dict[str, Any]]:
+    """What is asked of a step, in the chosen language."""
+    legal = {"name": "legal", "text": text("Is it legal here?", "views"),
+             "choices": [["legal", text("✓ legal", "views")],
+                         ["refused", text("✕ refused", "views")]]}
+    if not timed:
+        return [legal]
+    speed = [["faster", text("▲ faster", "views")], ["same", text("≈ about the same", "views")],
+             ["slower", text("▼ slower", "views")]]
+    between = [[str(n + 1), text("{low}× to {high}×", "views").format(low=low[1], high=high[1])]
+               for n, (low, high) in enumerate(zip(FACTORS, FACTORS[1:]))]
+    factor = [["0", text("less than {factor}×", "views").format(factor=FACTORS[0][1])], *between,
+              [str(len(FACTORS)),
+               text("more than {factor}×", "views").format(factor=FACTORS[-1][1])]]
+    return [legal,
+            {"name": "speed", "text": text("The program becomes", "views"), "choices": speed},
+            {"name": "factor", "text": text("By which factor?", "views"), "choices": factor}]
 
 
 def questions_of(recordings: list[Recording], factors: bool = False) -> list[dict[str, Any]]:
@@ -53,18 +67,13 @@ def questions_of(recordings: list[Recording], factors: bool = False) -> list[dic
     for number, recording in enumerate(recordings):
         timed = any(p.cost and p.cost.get("time") for p in recording.programs)
         for at, step in enumerate(recording.steps[1:], 1):
-            asks: list[dict[str, Any]] = [{"name": "legal", "text": "Is it legal here?",
-                                           "choices": LEGAL}]
-            if timed:
-                asks += [{"name": "speed", "text": "The program becomes", "choices": SPEED},
-                         {"name": "factor", "text": "By which factor?", "choices": FACTOR}]
             call = re.sub(r"^[\w, ]+ = (?=\w+\.)", "", step.python)  # a refused one has no results
             asked = {
                 "key": f"recording {number}, step {at}", "recording": number, "step": at,
                 "last": len(recording.steps) - 1, "title": recording.title,
                 "call": "\n".join([*step.lead, call]),
                 "meaning": recording.docs.get(step.op, {}).get("meaning", ""),
-                "program": recording.text(step.before), "asks": asks,
+                "program": recording.text(step.before), "asks": _asks(timed),
             }
             if factors:
                 out += _factor(recording, at, asked)
@@ -85,7 +94,7 @@ def _factor(recording: Recording, at: int, asked: dict[str, Any]) -> Iterator[di
     near = _near(right, _extent(recording, at), at)
     if len(near) > 2:
         yield {**asked, "key": f"{asked['key']}, factor", "call": f"{call[:start]}?{call[end:]}",
-               "asks": [{"name": "split", "text": "Which factor does it get?",
+               "asks": [{"name": "split", "text": text("Which factor does it get?", "views"),
                          "choices": [[str(n), str(n)] for n in near]}]}
 
 
@@ -130,26 +139,29 @@ def truth_of(recording: Recording, asked: dict[str, Any]) -> dict[str, Any]:
     if [ask["name"] for ask in asked["asks"]] == ["split"]:
         found = _number(recording, at)
         right = str(found[1]) if found else ""
-        return {"split": right, "says": [f"its factor is {right}"]}
+        said = text("its factor is {factor}", "views").format(factor=right)
+        return {"split": right, "says": [said]}
     if step.error:
         message = str(step.error.get("message", ""))
         return {"legal": "refused", "speed": None, "factor": None,
-                "says": ["it is refused", *filter(None, [message])]}
+                "says": [text("it is refused", "views"), *filter(None, [message])]}
     out: dict[str, Any] = {"legal": "legal", "speed": None, "factor": None,
-                           "says": ["it is legal"]}
+                           "says": [text("it is legal", "views")]}
     if step.before == step.after:
         return {**out, "speed": "same", "factor": "0",
-                "says": ["it is legal", "the program is the same"]}
+                "says": [*out["says"], text("the program is the same", "views")]}
     before, after = (recording.programs[p].cost or {} for p in (step.before, step.after))
     if not before.get("time") or not after.get("time"):
         return out
     ratio = before["time"] / after["time"]
     factor = max(ratio, 1 / ratio)
     noise = max(SAME, 1 + (before.get("spread") or 0) + (after.get("spread") or 0))
-    words = f"{factor:.3g}× {'faster' if ratio >= 1 else 'slower'}"
+    words = (text("{ratio}× faster", "views") if ratio >= 1 else text("{ratio}× slower", "views")
+             ).format(ratio=f"{factor:.3g}")
     out["speed"] = "same" if factor < noise else "faster" if ratio > 1 else "slower"
     out["factor"] = str(sum(factor >= low for low, _ in FACTORS))
-    out["says"].append(f"about the same ({words})" if factor < noise else words)
+    out["says"].append(text("about the same ({text})", "views").format(text=words)
+                       if factor < noise else words)
     return out
 
 

@@ -3,6 +3,7 @@
     counts.py       `count_gpu`: the counts, as an object with a table
     races.py        `find_races`: threads that clash, barriers that some threads miss
     threads.py      `record_threads`: what the threads of one block do, in time order
+    steps.py        counts as part of a recording of a schedule
     model.py        the time of a model from the counts
     lockstep.py     all threads of some blocks, statement by statement; expressions.py its values;
                     repeats.py loops whose iterations do alike

@@ -45,7 +45,8 @@ from ...target import Target
 from ...target.gpus import gpu_of
 from .. import flops
 from ..measure import TOLERANCE, Unmeasurable
-from .counts import GPUCounts, count_gpu
+from .counts import count_gpu
+from .steps import rows_of
 from .launching import Launch, Program
 from .lockstep import Memory
 
@@ -331,27 +332,7 @@ def _counted(made: _Compiled, target: Target) -> dict[str, Any]:
         counts = count_gpu(made.program, target, sizes=made.run.sizes, arrays=made.arrays)
     except (MLCError, ValueError) as error:
         return {"note": f"not counted: {error}"}
-    return {"counts": _rows(counts), "seconds": counts.seconds, "note": " ".join(counts.notes)}
-
-
-def _rows(counts: GPUCounts) -> list[list[str]]:
-    def whole(n: float) -> str:
-        return f"{n:,.0f}"
-
-    def all_of(kind: str) -> int:
-        return sum(k.instructions.get(kind, 0) for k in counts)
-
-    longest = max(counts, key=lambda k: k.modelled.seconds)
-    sectors = sum(s.sectors for k in counts for s in k.sites)
-    least = sum(s.least for k in counts for s in k.sites if s.scope == "global")
-    return [["blocks of threads", f"{whole(longest.blocks)} of {np.prod(longest.block)}"],
-            ["loads of global memory", whole(all_of("load global"))],
-            ["sectors of 32 bytes", f"{whole(sectors)}, {least / max(sectors, 1):.0%} used"],
-            ["loads of shared memory", whole(all_of("load shared"))],
-            ["bank conflicts", whole(sum(k.conflicts for k in counts))],
-            ["bytes from memory", whole(sum(k.bytes_from_memory for k in counts))],
-            ["barriers a block", whole(longest.barriers)],
-            ["occupancy", str(longest.occupancy)]]
+    return {"counts": rows_of(counts), "seconds": counts.seconds, "note": " ".join(counts.notes)}
 
 
 __all__ = ["MOST", "BrowserKernels", "in_browser", "numbers"]

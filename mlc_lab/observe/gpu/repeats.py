@@ -70,7 +70,7 @@ def _decides(x: Any, needed: Collection[E.Var]) -> Iterator[Any]:
         yield x.condition
     elif type(x) is E.Call and getattr(x.op, "name", "") == "tir.if_then_else":
         yield x.args[0]
-    elif type(x) in (S.LetStmt, E.Let) and x.var in needed:
+    elif isinstance(x, (S.LetStmt, E.Let)) and x.var in needed:
         yield x.value
 
 

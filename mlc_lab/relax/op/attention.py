@@ -16,10 +16,11 @@ from .common import (
     tensor_info, tensor_of, whole,
 )
 from .declare import constructor
-from .elementwise import add, astype, multiply
+from .elementwise import add, astype, equal, multiply, where
 from .later import te, utils
 from .linear_algebra import matmul
 from .nn import softmax
+from .reduction import max
 from .registry import make_call
 from .reshaping import permute_dims
 
@@ -109,7 +110,22 @@ def _attention(bb: Any, call: Call) -> Expr:
     if a.causal_mask or a.window_size is not None:
         scores = bb.emit(_masked(bb, scores, a.causal_mask, a.window_size))
     weights = typed(bb.emit(softmax(scores, -1)), dtype)
-    return permute_dims(bb.emit(matmul(weights, v)), [0, 2, 1, 3])
+    out = bb.emit(matmul(weights, v))
+    if _may_be_blind(call):
+        most = bb.emit(max(scores, [3], True))
+        blind = bb.emit(equal(most, const(-math.inf, wide)))
+        out = bb.emit(where(blind, const(0, dtype), out))
+    return permute_dims(out, [0, 2, 1, 3])
+
+
+def _may_be_blind(call: Call) -> bool:
+    """Whether a mask may let a query look at nothing."""
+    if len(call.args) > 3 or call.attrs.window_size is not None:
+        return True
+    queries, keys = (O.as_int(dims[1]) if dims else None for dims in (
+        info_of(t).dims for t in call.args[:2]))
+    return call.attrs.causal_mask == "BottomRight" and (
+        queries is None or keys is None or queries > keys)
 
 
 @constructor("relax.nn.attention", _infer_attention, legalize=_attention)
@@ -119,7 +135,7 @@ def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = N
     """softmax(query @ key.T * scale + bias) @ value on [batch, length, heads, head size].
 
     `scale` is 1/sqrt(head size) where it is not given; `causal_mask` is "TopLeft", "BottomRight"
-    or None.
+    or None. A query that may look at nothing (its row of scores is -inf) gets zeros.
     """
     args = tuple(map(as_expr, (query, key, value)))
     attrs = {"scale": None if scale is None else float(number(scale)),

@@ -24,7 +24,7 @@ from ..numbers import DIVISIONS, FLOAT_OPS, INT_OPS, fit
 from .conversion import const, convert, match_types
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
     from ..expr import ExprLike
 
 _CONSTANTS = (IntImm, FloatImm)
@@ -47,7 +47,7 @@ _SIZES = _Sizes()
 
 
 @contextmanager
-def exact_sizes() -> Iterator[None]:
+def exact_sizes() -> Generator[None]:
     """What is folded inside computes shapes: a constant past int64 is an OverflowError."""
     before, _SIZES.exact = _SIZES.exact, True
     try:

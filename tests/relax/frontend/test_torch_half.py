@@ -10,11 +10,22 @@ torch = pytest.importorskip("torch")
 
 import mlc_lab as tvm
 from mlc_lab import relax
-from mlc_lab.relax.frontend.torch import from_fx
+from mlc_lab.relax.frontend.torch import from_exported_program, from_fx
 
 F = torch.nn.functional
 MANY = 3000
 PLACES = torch.zeros(MANY, dtype=torch.int64)
+
+class Model(torch.nn.Module):
+    """A function as a model."""
+
+    def __init__(self, fn):
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, *args):
+        return self.fn(*args)
+
 
 #: functions of a row of many numbers from 0 to 1
 TOTALS = {
@@ -69,6 +80,23 @@ def test_a_number_is_not_rounded_to_16_bits(name, dtype):
     assert got.dtype == dtype
     want = fn(x.double()).to(dtype)
     assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("kind", ["none", "causal", "bool", "float"])
+def test_scores_of_attention_are_kept_in_float32(kind):
+    """90 * 90 * 64 / 8 is none of float16's numbers."""
+    x = (torch.randint(-4, 5, (1, 2, 3, 64)) * 22).half()
+    seen = torch.tensor([[1, 1, 0], [0, 0, 0], [1, 1, 1]]).bool()
+    mask = {"bool": [seen], "float": [torch.where(seen, 0.0, -torch.inf).half()]}.get(kind, [])
+
+    def fn(x, *mask):
+        return F.scaled_dot_product_attention(x, x, x, *mask, is_causal=kind == "causal")
+
+    exported = torch.export.export(Model(fn), (x, *mask))
+    vm = relax.VirtualMachine(relax.build(from_exported_program(exported), "llvm"), tvm.cpu())
+    got = vm["main"](*(tvm.nd.array(a.numpy()) for a in (x, *mask)))[0].numpy()
+    np.testing.assert_allclose(got, fn(x.float(), *(m.float() if m.is_floating_point() else m
+                                                    for m in mask)), rtol=1e-2, atol=1e-2)
 
 
 def test_a_mean_of_integers_is_rounded_down():

@@ -357,6 +357,23 @@ def test_attention(mask):
     check(lambda *a: nn.attention(*a, causal_mask=mask), [q, k, v, bias], want)
 
 
+@pytest.mark.parametrize("kind", ["more queries", "bias", "window"])
+def test_a_query_that_may_look_at_nothing_gets_zeros(kind):
+    q, k, v = array(1, 6, 2, 4), array(1, 3, 2, 4), array(1, 3, 2, 5)
+    here, there = np.ogrid[:6, :3]
+    seen = {"more queries": there <= here - 3, "bias": (here + there) % 3 + here % 2 < 1,
+            "window": (there <= here) & (here - there < 2)}[kind]
+    assert not seen.any(1).all()
+    scores = np.where(seen, np.einsum("bqhd,bkhd->bhqk", q, k) / 2, -np.inf)
+    weights = np.where(seen.any(1)[:, None], np.exp(scores), 0)
+    weights /= np.maximum(weights.sum(-1, keepdims=True), 1e-30)
+    bias = [np.where(seen, 0, -np.inf).astype("float32")[None, None]] if kind == "bias" else []
+    attrs = {"more queries": {"causal_mask": "BottomRight"}, "bias": {},
+             "window": {"causal_mask": "TopLeft", "window_size": 2}}[kind]
+    check(lambda *a: nn.attention(*a, **attrs), [q, k, v, *bias],
+          np.einsum("bhqk,bkhd->bqhd", weights, v))
+
+
 def test_quantised():
     scale, zero = np.array([0.1, 0.2, 0.05], "float32"), np.array([3, -2, 0], "int8")
     want = np.clip(np.round(X / scale[None, :, None]) + zero[None, :, None], -128, 127)

@@ -226,8 +226,8 @@ def _triplet(im: Importer, anchor: Expr, positive: Expr, negative: Expr, margin:
 @rule("multilabel_margin_loss")
 def _multilabel_margin(im: Importer, x: Expr, target: Expr, reduction: str | int = 1) -> Any:
     """For each class j that is named before the first -1 and each class k that is not, what
-    1 - x[j] + x[k] is above 0, over the number of classes. (torch's own decomposition counts what is
-    named after the -1, as if it were class 0.)"""
+    1 - x[j] + x[k] is above 0, over the number of classes. (torch's own decomposition counts what
+    is named after the -1, as if it were class 0.)"""
     last, dtype, kind = im.ndim(x) - 1, im.dtype(x), im.dtype(target)
     classes = im.shape(x)[last]
     places = im.emit(op.arange(0, classes, 1, kind))

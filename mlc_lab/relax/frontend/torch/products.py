@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ....ir.dtype import is_float
+from ....topi.utils import sum_type
 from ... import op
 from ...expr import Constant
 from ...op import nn
@@ -195,19 +196,23 @@ def _attention(im: Importer, query: Expr, key: Expr, value: Expr, attn_mask: Exp
         k, v = (_repeated_heads(im, t, im.shape(q)[-3]) for t in (k, v))
     width = im.shape(q)[-1]
     scale = 1 / math.sqrt(width) if scale is None else scale
-    scaled = im.emit(op.multiply(q, im.const(scale, dtype)))
     order = list(range(im.ndim(k)))
     order[-1], order[-2] = order[-2], order[-1]
-    scores = im.emit(op.matmul(scaled, im.emit(op.permute_dims(k, order))))
-    if is_causal:
-        scores = im.emit(op.add(scores, _causal(im, im.shape(q)[-2], im.shape(k)[-2], dtype)))
-    if attn_mask is None:
-        return im.emit(op.matmul(im.emit(nn.softmax(scores, -1)), v))
-    if im.dtype(attn_mask) == "bool":
-        scores = im.emit(op.where(attn_mask, scores, im.const(-math.inf, dtype)))
+    turned = im.emit(op.permute_dims(k, order))
+    wide = sum_type(dtype)  # in which the scores stay until they are weights
+    if wide == dtype:
+        scores = im.emit(op.matmul(im.emit(op.multiply(q, im.const(scale, dtype))), turned))
     else:
-        scores = im.emit(op.add(scores, im.cast(attn_mask, dtype)))
-    out = im.emit(op.matmul(im.emit(nn.softmax(scores, -1)), v))
+        scores = im.emit(op.multiply(im.emit(op.matmul(q, turned, wide)), im.const(scale, wide)))
+    if is_causal:
+        scores = im.emit(op.add(scores, _causal(im, im.shape(q)[-2], im.shape(k)[-2], wide)))
+    if attn_mask is not None and im.dtype(attn_mask) == "bool":
+        scores = im.emit(op.where(attn_mask, scores, im.const(-math.inf, wide)))
+    elif attn_mask is not None:
+        scores = im.emit(op.add(scores, im.cast(attn_mask, wide)))
+    out = im.emit(op.matmul(im.cast(im.emit(nn.softmax(scores, -1)), dtype), v))
+    if attn_mask is None:
+        return out
     blind = _blind(im, attn_mask)
     return out if blind is None else im.emit(op.where(blind, im.const(0, dtype), out))
 

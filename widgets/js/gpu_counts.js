@@ -1,0 +1,93 @@
+// Counts of a GPU in the stepper: among the facts of a step, and as columns over all steps. They are
+// made in Python (mlc_lab/observe/gpu/steps.py).
+
+import { digits, duration, h } from "./dom.js";
+
+/**
+ * The counts of the program that a step leads to, or null.
+ * @param {Data.Recording} recording
+ * @param {Data.Step} step
+ */
+const gpuOf = (recording, step) =>
+  (!step.error && recording.programs[step.after].cost?.gpu) || null;
+
+/** @param {Data.GPUCounts | null} counts */
+const secondsOf = (counts) => (counts && counts.seconds) || 0;
+
+/**
+ * The counts as facts of a step: [{ name, value, title }].
+ * @param {Data.Recording} recording
+ * @param {number} at
+ * @returns {Data.Fact[]}
+ */
+export function gpuFacts(recording, at) {
+  const counts = gpuOf(recording, recording.steps[at]);
+  if (!counts) return [];
+  if (counts.message) return [{ name: "GPU", value: counts.message, kind: "none" }];
+  const seconds = secondsOf(counts);
+  const title = `by the model, for ${counts.name}; limited by ${counts.limit}`;
+  /** @type {Data.Fact[]} */
+  const found = [{ name: "Modelled time", value: duration(seconds), title }];
+  let from = at - 1;
+  while (from >= 0 && !secondsOf(gpuOf(recording, recording.steps[from]))) from -= 1;
+  const before = from < 0 ? 0 : secondsOf(gpuOf(recording, recording.steps[from]));
+  if (before) {
+    const ratio = before / seconds;
+    const [text, kind] =
+      Math.abs(ratio - 1) < 0.005
+        ? ["the same", "same"]
+        : ratio > 1
+          ? [`${digits(ratio)}× faster`, "faster"]
+          : [`${digits(1 / ratio)}× slower`, "slower"];
+    found.push({ name: "Change", value: `${text}, by the model`, kind });
+  }
+  found.push({ name: "Limited by", value: counts.limit || "" });
+  return [...found, ...(counts.rows || []).map(([name, value]) => ({ name, value }))];
+}
+
+/**
+ * The folded table with the counts of every step; null where nothing was counted.
+ * @param {Data.Recording} recording
+ * @param {(step: number) => void} go
+ */
+export function gpuTable(recording, go) {
+  const steps = recording.steps.map((step) => gpuOf(recording, step));
+  const names = steps.find((counts) => counts?.rows)?.rows?.map(([name]) => name);
+  if (!names) return null;
+  const rows = steps.map((counts, at) => {
+    const { op } = recording.steps[at];
+    const button = h("button", { type: "button", class: "link", onclick: () => go(at) }, `${at}`);
+    const cells = counts?.rows
+      ? [duration(secondsOf(counts)), ...counts.rows.map(([, value]) => value)]
+      : [counts?.message || "", ...names.map(() => "")];
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row" }, button, ` ${op}`),
+      ...cells.map((text) => h("td", {}, text)),
+    );
+  });
+  return h(
+    "details",
+    { class: "gpu-counts" },
+    h("summary", {}, "GPU counts of every step"),
+    h(
+      "div",
+      { class: "scroll", tabindex: "0", role: "region", "aria-label": "GPU counts of every step" },
+      h(
+        "table",
+        { class: "counts" },
+        h(
+          "thead",
+          {},
+          h(
+            "tr",
+            {},
+            ...["step", "modelled time", ...names].map((name) => h("th", { scope: "col" }, name)),
+          ),
+        ),
+        h("tbody", {}, ...rows),
+      ),
+    ),
+  );
+}
