@@ -11,6 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from ..ir.module import IRModule
+from ..ir.node import Node
 from ..schedule.dependency import BlockScope as Scope
 from ..schedule.dependency import Dependency, scope_of
 from ..tir.function import PrimFunc
@@ -76,7 +77,7 @@ class BlockDependenceInfo:
             if isinstance(func, PrimFunc):
                 self._note(func.body, None)
 
-    def _note(self, node: object, parent: BlockSRef | None) -> None:
+    def _note(self, node: Node, parent: BlockSRef | None) -> None:
         blocks = [n for n in pre_order(node) if isinstance(n, Block)]
         inside: set[Block] = set()
         for block in blocks:

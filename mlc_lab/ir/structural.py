@@ -158,7 +158,8 @@ class _Comparer:
             equal = x.dtype == y.dtype and x.shape == y.shape and x.tobytes() == y.tobytes()
             return equal or self.fail(a, b, "different array contents")
         if isinstance(a, Sequence):  # such as the arrays of the runtime
-            return self.same(tuple(a), tuple(b), define)
+            items: Sequence[Any] = a  # pyright: ignore[reportUnknownVariableType]
+            return self.same(tuple(items), tuple(b), define)
         return bool(a == b) or self.fail(a, b, f"{a!r} against {b!r}")
 
     def same_node(self, a: Node, b: Node, define: bool) -> bool:

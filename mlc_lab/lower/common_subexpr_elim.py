@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Iterator
 
+from ..ir.node import Node
 from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir.expr import (
@@ -131,18 +132,18 @@ class _Eliminate:
         return self.rewritten(LetStmt(var, value, body), known)
 
 
-def _size(e: Any) -> int:
+def _size(e: Node) -> int:
     return 1 + sum(map(_size, e.children()))
 
 
 class _Named(Mutator):
     """Puts a variable in place of a term."""
 
-    def __init__(self, state: _Eliminate, term: Any, var: Var) -> None:
+    def __init__(self, state: _Eliminate, term: object, var: Var) -> None:
         super().__init__()
         self.state, self.term, self.var = state, term, var
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         if isinstance(node, PrimExpr) and not isinstance(node, (Let, BufferLoad, StringImm)) and (
                 self.state.term(node) == self.term):
             return self.var

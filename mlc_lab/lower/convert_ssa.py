@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..ir.module import IRModule
+from ..ir.node import Node
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..tir.expr import IterVar, Let, Var
 from ..tir.function import PrimFunc
@@ -45,7 +46,7 @@ def _defined(func: PrimFunc) -> set[Any]:
     return found
 
 
-def bound_variables(node: Any) -> set[Var]:
+def bound_variables(node: Node) -> set[Var]:
     """The variables that are bound in a node."""
     found = {getattr(item, name) for item in pre_order(node)
              for name in (_BINDERS.get(type(item)),) if name is not None}

@@ -31,6 +31,7 @@ from collections.abc import Iterator
 from enum import Flag
 from typing import TYPE_CHECKING, Any
 
+from ..ir.node import Node
 from ..arith import Analyzer
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
@@ -82,7 +83,7 @@ def _is_plain(e: PrimExpr) -> bool:
         isinstance(n, (Div, Mod, FloorDiv, FloorMod)) and not as_int(n.b)) for n in pre_order(e))
 
 
-def _is_launch(stmt: Any) -> bool:
+def _is_launch(stmt: object) -> bool:
     return isinstance(stmt, AttrStmt) and stmt.attr_key in ("thread_extent", "virtual_thread")
 
 
@@ -102,10 +103,10 @@ class _Hoist:
             return self.out_of(stmt)
         return self.inside(stmt)
 
-    def inside(self, stmt: Any) -> Any:
+    def inside(self, stmt: Stmt) -> Any:
         return stmt.map_children(lambda c: self.visit(c) if isinstance(c, Stmt) else c)
 
-    def out_of(self, loop: Any) -> Any:
+    def out_of(self, loop: For) -> Any:
         """A loop with what can leave it before it."""
         own = bound_variables(loop)
         if isinstance(loop, For):
@@ -131,7 +132,7 @@ class _Hoist:
         used = set(free_vars(e))
         return bool(used) and used.isdisjoint(own) and _is_plain(e)
 
-    def conditions(self, loop: Any, own: set[Var]) -> Iterator[PrimExpr]:
+    def conditions(self, loop: For, own: set[Var]) -> Iterator[PrimExpr]:
         """Conditions in a loop that can be decided before it."""
         kinds = self.conditionals
         for item in pre_order(loop.body):
@@ -180,7 +181,7 @@ class _Hoist:
 class _Without(Mutator):
     """Takes one binding away; its variable is bound outside."""
 
-    def __init__(self, binding: Any) -> None:
+    def __init__(self, binding: object) -> None:
         super().__init__()
         self.binding = binding
 
@@ -207,7 +208,7 @@ class _Assume(Mutator):
             return IntImm("bool", 1)
         return IntImm("bool", 0) if self.analyzer.can_prove(logical_not(new)) else new
 
-    def visit(self, node: Any) -> Any:
+    def visit(self, node: Node) -> Any:
         if isinstance(node, PrimExpr) and type(node) is type(self.condition) and (
                 structural_equal(node, self.condition)):
             return IntImm("bool", int(self.truth))

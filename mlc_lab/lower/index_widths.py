@@ -35,7 +35,7 @@ class Widths(Visitor):
         self.local[var] = dom
         self._note(dom.extent)
 
-    def _note(self, e: Any) -> None:
+    def _note(self, e: PrimExpr) -> None:
         if e.dtype in _WIDTHS:
             low, high = self.analyzer.const_int_bound_tuple(e)
             if low < self.low or high > self.high:

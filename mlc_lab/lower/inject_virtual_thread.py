@@ -103,7 +103,7 @@ class _Interleave:
         self._collect(s, under)
         return len(self.names) > before
 
-    def _collect(self, s: Any, under: bool) -> None:
+    def _collect(self, s: Stmt, under: bool) -> None:
         """`under`: whether it depends on the virtual thread that the statement is run."""
         if type(s) is BufferStore and (under or self.differs(s.value) or any(
                 map(self.differs, s.indices))):
@@ -119,14 +119,14 @@ class _Interleave:
             if isinstance(part, Stmt):
                 self._collect(part, under)
 
-    def differs(self, e: Any) -> bool:
+    def differs(self, e: Node) -> bool:
         """Whether a value depends on the virtual thread."""
         return uses_var(e, self.names) or any(
             type(x) is BufferLoad and x.buffer.data in self.names for x in pre_order(e))
 
     # -- statements -------------------------------------------------------------------------------
 
-    def place(self, s: Any) -> Stmt:
+    def place(self, s: Stmt) -> Stmt:
         """The statement with loops over the virtual threads where it needs them."""
         if type(s) is SeqStmt:
             return s.replace(seq=tuple(map(self.place, s.seq)))

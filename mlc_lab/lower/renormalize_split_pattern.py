@@ -14,7 +14,7 @@ Where j < 32, `Simplify` finds the rest: j // 32 is 0. A comparison with a numbe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..ir.transform import Pass
 from ..tir.expr import Add, BufferLoad, FloorDiv, FloorMod, GE, GT, LE, LT, Mul, PrimExpr
@@ -108,7 +108,7 @@ class _Renormalize(Mutator):
     def visit_GE(self, node: GE) -> PrimExpr:
         return self.less(node, node.a, node.b, True)
 
-    def less(self, node: Any, a: PrimExpr, b: PrimExpr, negated: bool) -> PrimExpr:
+    def less(self, node: PrimExpr, a: PrimExpr, b: PrimExpr, negated: bool) -> PrimExpr:
         """a < b, or its contrary, by a quotient where b is a number."""
         bound = as_int(b)
         if bound is None or bound <= 0 or a.dtype not in ("int32", "int64") or any(

@@ -14,8 +14,9 @@ load or a call is not safe to compute in any case, unless it is within an `if_th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ..ir.node import Node
 from ..ir.transform import Pass
 from ..tir.expr import BufferLoad, Call, Let, PrimExpr, Select
 from ..tir.function import PrimFunc
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from ..ir.transform import PassContext
 
 
-def _unsafe(e: Any) -> bool:
+def _unsafe(e: Node) -> bool:
     """Whether computing an expression where it is not wanted may fail."""
     if isinstance(e, BufferLoad):
         return True

@@ -264,7 +264,8 @@ class Printer:
         if isinstance(value, GlobalVar):
             return quote(value.name_hint)
         if isinstance(value, above("Target")):
-            return f"{self.T}.target({self.attrs(value.export())})"
+            exported: Any = value
+            return f"{self.T}.target({self.attrs(exported.export())})"
         return self.meta(value)
 
     def attrs(self, values: Any) -> str:

@@ -58,7 +58,8 @@ def relations(steps: Iterable[tuple[str, tuple, tuple]]) -> list[Split | Fuse | 
     for method, args, results in steps:
         if method == "split":
             factor, nparts = (None if e is None else convert(e) for e in args[1:3])
-            out.append(Split(args[0], *results, factor, nparts))
+            outer, inner = results
+            out.append(Split(args[0], outer, inner, factor, nparts))
         elif method == "fuse" and not args:
             out.append(Singleton(*results))
         elif method == "fuse":  # one after another, as TVM says it

@@ -81,7 +81,8 @@ class Stage:
             return self.INLINE
         if self.attached is not None:
             return self.SCOPE
-        last = self.scan is not None and any(t.op is self.origin_op for t in self.scan.op.update)
+        scan: Any = self.scan and self.scan.op
+        last = scan is not None and any(t.op is self.origin_op for t in scan.update)
         return self.SCAN_UPDATE if last else self.GROUP_ROOT
 
     @property

@@ -33,7 +33,7 @@ Read `expr.py`, `buffer.py`, `stmt.py`, `function.py`, then `op/` (building expr
 
 from ..above import name_above
 from . import expr, function, functor, ir_builder, op, stmt
-from . import layout as _layout  # noqa: F401  (before the function of that name)
+from . import layout as _layout  # noqa: F401  # pyright: ignore[reportUnusedImport]  (before the function of that name)
 from .buffer import Buffer, decl_buffer
 from .data_layout import BijectiveLayout, Layout, bijective_layout, layout
 from .expr import *  # noqa: F403

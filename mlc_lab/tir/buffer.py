@@ -96,7 +96,7 @@ class Buffer(Node):
         if len(self.shape) == len(self.axis_separators) + 1 and not self.strides:
             return self
         bounds = [0, *map(int, self.axis_separators), len(self.shape)]
-        extents = []
+        extents: list[PrimExpr] = []
         for begin, end in zip(bounds, bounds[1:]):
             if self.strides and begin < end:
                 extents.append(self.strides[begin] * self.shape[begin] if end == len(self.shape)

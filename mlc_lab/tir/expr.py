@@ -151,7 +151,7 @@ class Var(PrimExpr):
     type_annotation: PointerType | PrimType | None = ignored()
 
     def __init__(self, name: str, dtype: Any = "int32", span: object = None) -> None:
-        if not isinstance(name, str):
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise DataError(f"the name of a variable is a string, not {name!r}")
         if isinstance(dtype, str):
             dtype = canonical(dtype)

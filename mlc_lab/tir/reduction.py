@@ -26,9 +26,9 @@ def comm_reducer(fcombine: Callable[..., Any], fidentity: Callable[..., Any],
             return functools.reduce(fcombine, values, expr)
         if rest:
             raise TypeError(f"{name} takes an expression, axis=, where= and init=, or values")
-        given = tuple(axis) if isinstance(axis, (list, tuple)) else (axis,)
-        axes = tuple(a for a in given if isinstance(a, IterVar))
-        if len(axes) < len(given):
+        given: tuple[Any, ...] = (*axis,) if is_sequence(axis) else (axis,)
+        axes: Any = given
+        if not all(isinstance(a, IterVar) for a in given):
             raise TypeError(f"{name}: axis= takes te.reduce_axis iterators, got {axis!r}")
         _all_reduce(name, axes)
         several = is_sequence(expr)
