@@ -2,6 +2,7 @@
 
 >>> card = mlc_lab.exercises.exercise("03.2", seed="ada")     # doctest: +SKIP
 >>> card.check(sch)                # a Schedule of the notebook's; or what stands in the card
+>>> card.workbench()               # or click: the schedule made there is the answer in the card
 >>> card.result                    # the marks
 >>> card.html("page.html")         # the card as it is, without a kernel
 
@@ -11,19 +12,23 @@ and kept with what they reached in a file of the user's.
 
 from __future__ import annotations
 
+import contextlib
 import re
 import threading
 from html import escape
 from pathlib import Path
 from typing import Any
 
-from mlc_lab.exercises import Result, book
+from mlc_lab.exercises import ExerciseError, Result, book
 from mlc_lab.exercises.answers import AnswerError, as_data
 from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
+from mlc_lab.ir.diagnostics import MLCError
+from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
 from .view import View, traitlets
+from .workbench import Workbench
 
 ENTRY = "card.js"
 STYLES = ("stepper.css", "access.css", "card.css")
@@ -108,6 +113,28 @@ class Card(View):
             book.keep(found, value)
         self._checked = value
         return self._show(found, n)
+
+    def workbench(self) -> Workbench:
+        """The workbench on the exercise's program. Where it stands is the answer in the card: it
+        begins at the schedule that is written there, if that can be read.
+
+        Raises ExerciseError where the answer is no schedule.
+        """
+        if self.source.exercise.kind != "schedule":
+            raise ExerciseError(f"the answer of {self.source.exercise.id} is no schedule: it is "
+                                f"a {self.source.exercise.kind}")
+        bench = Attempts(self.source.program, title=self.task["id"])
+        written = self.answer["value"]
+        if isinstance(written, str) and written.strip():
+            # as far as it goes: what cannot be read, or is refused, is clicked anew
+            with contextlib.suppress(MLCError):
+                bench.load_python(written)
+
+        def take() -> None:
+            self.answer = {"value": bench.python(program=False), "n": self.answer["n"] + 1}
+
+        bench.listeners.append(take)
+        return Workbench(bench)
 
     def _show(self, found: Result, n: int) -> Result:
         self._result = found

@@ -34,6 +34,21 @@ def test_a_card_checks_from_python_and_keeps_what_was_reached():
     assert book.load().entries["01.2"].points == 5
 
 
+def test_what_is_clicked_in_the_workbench_is_the_answer_in_the_card():
+    card = exercises.exercise("03.1", seed="ada")
+    view = card.workbench()
+    view.bench.load_python(card.source.reference)
+    assert "sch.split" in card.answer["value"] and card.check().solved
+    view.undo()
+    assert card.answer["value"] == view.python(program=False)
+    again = card.workbench()  # goes on from what is written in the card
+    assert again.python(program=False) == card.answer["value"]
+    card.answer = {"value": "no schedule", "n": card.answer["n"] + 1}
+    assert card.workbench().node == 0
+    with pytest.raises(exercises.ExerciseError, match="no schedule"):
+        exercises.exercise("01.1").workbench()
+
+
 def test_a_wrong_answer_can_be_watched_where_it_went_wrong():
     card = exercises.exercise("01.1", seed="ada")
     marks = card.check(card.source.wrong[0].answer)

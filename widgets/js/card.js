@@ -208,7 +208,10 @@ export class Card {
     area.value = trace ? "" : this.value;
     area.rows = Math.min(24, Math.max(8, area.value.split("\n").length + 1));
     const told = schedule
-      ? t("Lines of a schedule sch of this program. They are read, not run.")
+      ? t(
+          "Lines of a schedule sch of this program. They are read, not run. Or click: " +
+            "card = exercise(...) in a cell, and card.workbench() in the next.",
+        )
       : t("TVMScript. It is parsed, not run.");
     this.place.replaceChildren(
       h("label", {}, h("span", {}, t("Answer")), area),
