@@ -31,6 +31,7 @@ html_css_files = ["site.css"]
 # the views' scripts stand in a folder of their own, beside their style sheets
 html_js_files = [("views/site.js", {"defer": "defer"})]
 html_copy_source = False
+html_show_search_summary = False  # it fetches each page found, which a page on a disk may not
 html_show_sphinx = False
 
 

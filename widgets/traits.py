@@ -40,6 +40,6 @@ except ImportError as _error:
         def observe(*_: str) -> Any:
             return lambda method: method
 
-        validate = observe
+        validate = default = observe
 
 __all__ = ["AnyWidget", "traitlets"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _CONSTANTS = (IntImm, FloatImm)
 
 
-class DivisionByZero(MLCError, ZeroDivisionError):
+class ZeroDivision(MLCError, ZeroDivisionError):
     """An expression that divides by the constant zero."""
 
 
@@ -63,7 +63,7 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
     """
     if type(a) is IntImm and type(b) is IntImm:
         if cls in DIVISIONS and b.value == 0:
-            raise DivisionByZero(f"division of {a.value} by zero")
+            raise ZeroDivision(f"division of {a.value} by zero")
         value = INT_OPS[cls](a.value, b.value)
         if a.dtype == "int64" and _SIZES.exact and not -(1 << 63) <= value < 1 << 63:
             raise OverflowError(f"{a.value} and {b.value} make a size of {value}, which is past "
@@ -96,7 +96,7 @@ def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
             return b
     elif cls in DIVISIONS:
         if vb == 0:
-            raise DivisionByZero(f"division by the constant zero in {cls.__name__}")
+            raise ZeroDivision(f"division by the constant zero in {cls.__name__}")
         if va == 0:
             return a
         if vb == 1:
