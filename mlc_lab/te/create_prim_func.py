@@ -373,8 +373,10 @@ def _with_regions(block: Block) -> Block:
     return block.replace(reads=reads, writes=writes)
 
 
-def operations(outputs: Sequence[Operation]) -> list[Operation]:
-    """All operations the given ones need, producers first."""
+def operations(outputs: Sequence[Operation],
+               inputs: Callable[[Operation], Sequence[Tensor]] = lambda op: op.input_tensors
+               ) -> list[Operation]:
+    """All operations the given ones need, producers first; `inputs` says what one reads."""
     order: dict[Operation, None] = {}
     stack: list[tuple[Operation, bool]] = [(op, False) for op in reversed(list(outputs))]
     while stack:
@@ -385,7 +387,7 @@ def operations(outputs: Sequence[Operation]) -> list[Operation]:
             order[op] = None
         else:
             stack.append((op, True))
-            stack += [(t.op, False) for t in reversed(op.input_tensors)]
+            stack += [(t.op, False) for t in reversed(inputs(op))]
     return list(order)
 
 

@@ -23,18 +23,7 @@ def CreateReadGraph(roots: Sequence[Operation]) -> dict[Operation, list[Tensor]]
 def PostDFSOrder(roots: Sequence[Operation], graph: Mapping[Operation, Sequence[Tensor]]
                  ) -> list[Operation]:
     """The operations of a graph, producers first."""
-    order: dict[Operation, None] = {}
-    stack = [(op, False) for op in reversed(list(roots))]
-    while stack:
-        op, done = stack.pop()
-        if op in order:
-            continue
-        if done:
-            order[op] = None
-        else:
-            stack.append((op, True))
-            stack += [(t.op, False) for t in reversed(list(graph.get(op, ())))]
-    return list(order)
+    return operations(roots, lambda op: graph.get(op, ()))
 
 
 def ScanGetBody(scan: ScanOp) -> list[Operation]:
