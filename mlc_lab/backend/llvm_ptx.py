@@ -22,7 +22,7 @@ from .llvm_calls import HANDLERS
 from .llvm_emit import CodegenError, Unit, const_int
 from .llvm_math import Lanes
 from .llvm_stmt import StmtGen
-from .llvm_types import element_type, lane_bytes, memory_element, register_type
+from .llvm_types import lane_bytes, memory_element, register_type
 
 #: bytes at which the memory of a block and of a thread begins
 _ALIGN = 16
@@ -33,9 +33,9 @@ _LOGARITHMS = {"log2": 1 / math.log(2), "log10": 1 / math.log(10)}
 #: intrinsics that mean the same in a kernel as on a CPU
 _SAME = {f"tir.{name}" for name in """
 exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan tanh erf sigmoid floor ceil trunc round
-nearbyint fabs copysign fma asin acos atan sinh cosh asinh acosh atanh atan2 hypot nextafter fmod pow
-isnan isinf isfinite isnullptr popcount clz bitwise_and bitwise_or bitwise_xor shift_left shift_right
-bitwise_not likely if_then_else reinterpret large_uint_imm q_multiply_shift address_of
+nearbyint fabs copysign fma asin acos atan sinh cosh asinh acosh atanh atan2 hypot nextafter fmod
+pow isnan isinf isfinite isnullptr popcount clz bitwise_and bitwise_or bitwise_xor shift_left
+shift_right bitwise_not likely if_then_else reinterpret large_uint_imm q_multiply_shift address_of
 tvm_access_ptr break_loop continue_loop atomic_add undef start_profile_intrinsic
 end_profile_intrinsic""".split()}
 #: dtypes that shuffles take
@@ -88,7 +88,8 @@ class PTXGen(StmtGen):
         mask, value, lane, width, _ = e.args
         kind, many = _WORDS.get(value.dtype), const_int(width)
         if kind is None:
-            raise self.refuse(f"a shuffle of {value.dtype}", f"cast it to one of {', '.join(_WORDS)}")
+            raise self.refuse(f"a shuffle of {value.dtype}",
+                              f"cast it to one of {', '.join(_WORDS)}")
         if many is None or many not in (1, 2, 4, 8, 16, 32):
             raise self.refuse(f"a shuffle among {width!r} lanes", "take a power of two up to 32")
         way = e.op.name.removeprefix("tir.tvm_warp_shuffle").strip("_") or "idx"
@@ -151,7 +152,7 @@ class PTXGen(StmtGen):
         return _generic(f"getelementptr inbounds (i8, ptr addrspace(3) {name}, i64 {start})")
 
     def load_from(self, address: str, dtype: str, predicate: str | None = None) -> str:
-        """As on a CPU; `lower/scalarize_vectors.py` has left vectors only where they are aligned."""
+        """As on a CPU; vectors are aligned (`lower/scalarize_vectors.py` has left no others)."""
         value = super().load_from(address, dtype, predicate)
         self._align(dtype)
         return value

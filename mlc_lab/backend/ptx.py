@@ -1,7 +1,7 @@
 """What `build` gives for the target "nvptx": the kernels of a program as PTX, through LLVM.
 
 The program is lowered as for CUDA; each kernel becomes a function that a launch can name
-(`llvm_ptx.py`). It is there to be read, beside the CUDA C of the same program: nothing here runs it.
+(`llvm_ptx.py`). It is there to be read, beside the CUDA C of the same program; nothing runs it.
 """
 
 from __future__ import annotations
@@ -40,6 +40,13 @@ def machine(target: Target) -> jit.Machine:
     return machine_of(Target(options))
 
 
+def lowered(mod: IRModule, target: Target) -> IRModule:
+    """A program as functions of the host and kernels. Raises LowerError for what the target
+    cannot run."""
+    vectors = ScalarizeVectors(CUDA.vector_types, CUDA.vector_lanes, CUDA.aligned_vectors)
+    return vectors(VerifyGPUCode(target)(lower(mod, target=target)))
+
+
 @grows_stack
 def generate(mod: IRModule, where: jit.Machine) -> tuple[str, dict[str, int]]:
     """The LLVM IR of a lowered module's kernels; of each the bytes of dynamic shared memory.
@@ -71,21 +78,17 @@ def build(mod: IRModule, target: Target) -> Module:
 
     Raises LowerError and CodegenError for what a kernel cannot be; the text says what to change.
     """
-    lowered = lower(mod, target=target)
-    vectors = ScalarizeVectors(CUDA.vector_types, CUDA.vector_lanes, CUDA.aligned_vectors)
-    lowered = vectors(VerifyGPUCode(target)(lowered))
-    where = machine(target)
-    text, dynamic = generate(lowered, where)
+    flat, where = lowered(mod, target), machine(target)
+    text, dynamic = generate(flat, where)
     hosts = [str((f.attrs or {}).get("global_symbol", v.name_hint))
-             for v, f in lowered.functions.items() if type(f) is PrimFunc and not is_kernel(f)]
+             for v, f in flat.functions.items() if type(f) is PrimFunc and not is_kernel(f)]
     if not hosts:
         raise LowerError("the module has no PrimFunc to build")
     compiled = jit.compile_ir(text, where, vectorize=False, emit=False)
     made = dict.fromkeys(("ptx", "source", "asm"), lambda: _text(compiled.asm, dynamic))
-    made["ll"] = lambda: compiled.ll
     kernels = Module({}, "nvptx", None, made, names=dynamic, refusal=_READ)
-    own = {**made, "tir": lambda: lowered.script()}
+    own = {**made, "ll": lambda: compiled.ll, "tir": lambda: flat.script()}
     return Module({}, "llvm", llvm.entry_of(mod), own, None, [kernels], _READ, hosts)
 
 
-__all__ = ["build", "generate", "machine"]
+__all__ = ["build", "generate", "lowered", "machine"]
