@@ -161,8 +161,9 @@ class OnTheCPU(HostFunction):
                 call = ctypes.CFUNCTYPE(None)(lambda: self.at.barrier.wait(10) and None)
             else:
                 _, word, letter = name.rsplit(".", 2)
+                at = "xyz".index(letter)
                 call = ctypes.CFUNCTYPE(ctypes.c_int32)(
-                    lambda word=word, at="xyz".index(letter): getattr(self.at, word)[at])
+                    lambda word=word, at=at: getattr(self.at, word)[at])
             self.kept.append(call)
             engine.add_global_mapping(self.module.get_function(name),
                                       ctypes.cast(call, ctypes.c_void_p).value)
