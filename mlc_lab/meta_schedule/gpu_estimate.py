@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..ir import dtype as dt
@@ -20,8 +19,9 @@ from ..observe.gpu.lockstep import IN_FLIGHT, UNROLLED
 from ..observe.gpu.occupancy import occupancy
 from ..schedule import Schedule, Trace
 from ..schedule.error import ScheduleError
-from ..target.gpus import GPU, gpu_of
+from ..target.gpus import gpu_of
 from .analysis import BlockFacts, linear
+from .gpu_tiles import Product, extent_of, tiles_of
 from .schedule_rule.multi_level_tiling_gpu import is_product
 from .postproc.common import leaf_blocks
 
@@ -34,18 +34,6 @@ _REGISTERS, _BARRIER = 32, 20
 #: seconds, where the tiles say nothing
 UNKNOWN = 1e-6
 _BANKS, _LANE_BYTES = 32, 128
-
-
-@dataclass(frozen=True)
-class Product:
-    """A sum of products: extents of its spatial and reduced axes, and of each input how its
-    dimensions depend on these axes, as coefficients by the axis' number, spatial ones first."""
-
-    spatial: tuple[int, ...]
-    reduced: tuple[int, ...]
-    inputs: tuple[tuple[dict[int, int], ...], ...]
-    nbytes: int
-    gpu: GPU
 
 
 def product_of(mod: IRModule, target: Target) -> Product | None:
@@ -76,19 +64,14 @@ def product_of(mod: IRModule, target: Target) -> Product | None:
 
 def estimated_seconds(trace: Trace, product: Product | None) -> float:
     """The estimate for a trace with decisions; `UNKNOWN` for one that tiles no product."""
-    tiles = [list(trace.decisions[at]) for at, inst in enumerate(trace.insts)
-             if inst.kind.name == "SamplePerfectTile" and trace.decisions.get(at)]
-    if product is None:
-        return UNKNOWN
-    spatial = [t for t in tiles if len(t) == 4]
-    reduced = [t for t in tiles if len(t) == 2]
-    if (len(spatial), len(reduced)) != (len(product.spatial), len(product.reduced)):
+    tiles = tiles_of(trace, product)
+    if product is None or tiles is None:
         return UNKNOWN
     unrolled = max((inst.args["candidates"][trace.decisions[at]]
                     for at, inst in enumerate(trace.insts)
                     if inst.kind.name == "SampleCategorical"
                     and trace.decisions.get(at) is not None), default=0)
-    return _seconds(product, spatial, reduced, unrolled)
+    return _seconds(product, tiles.spatial, tiles.reduced, unrolled)
 
 
 def _seconds(p: Product, spatial: list[list[int]], reduced: list[list[int]], unrolled: int
@@ -99,11 +82,11 @@ def _seconds(p: Product, spatial: list[list[int]], reduced: list[list[int]], unr
     results, terms, warps = virtual * inner, steps * depth, -(-threads // gpu.warp)
     of_block = [t[1] * t[2] * t[3] for t in spatial] + [t[1] for t in reduced]
     together, rolled = _unrolled(spatial, reduced, virtual, unrolled)
-    tiles = [[_extent(d, of_block) for d in dims] for dims in p.inputs]
+    tiles = [[extent_of(d, of_block) for d in dims] for dims in p.inputs]
     elements = sum(math.prod(t) for t in tiles)
     loads = passes = 0  # for one step
     for dims, tile in zip(p.inputs, tiles):
-        own = math.prod(_extent(d, together) for d in dims) * rolled
+        own = math.prod(extent_of(d, together) for d in dims) * rolled
         loads += own
         passes += own * _passes(p, dims, tile, spatial)
     held = occupancy(gpu, threads, min(_REGISTERS + results, 255), elements * p.nbytes)
@@ -144,11 +127,6 @@ def _unrolled(spatial: list[list[int]], reduced: list[list[int]], virtual: int, 
             continue
         sizes[axis] *= extent
     return sizes, rolled
-
-
-def _extent(dim: dict[int, int], sizes: list[int]) -> int:
-    """Elements along a dimension that axes of these sizes reach."""
-    return 1 + sum(abs(c) * (sizes[axis] - 1) for axis, c in dim.items())
 
 
 def _passes(p: Product, dims: tuple[dict[int, int], ...], tile: list[int],

@@ -24,7 +24,7 @@ def bound_extents(trace: Trace) -> dict[str, int]:
         if kind == "SamplePerfectTile" and decision is not None:
             sizes.update(zip(inst.outputs, decision))
         elif kind == "SampleCategorical" and decision is not None:
-            sizes[_outputs(inst)[0]] = inst.args["candidates"][decision]
+            sizes[outputs_of(inst)[0]] = inst.args["candidates"][decision]
         elif kind == "Split":
             for loop, factor in zip(inst.outputs, inst.args["factors"]):
                 known = factor if isinstance(factor, int) else sizes.get(factor)
@@ -33,14 +33,15 @@ def bound_extents(trace: Trace) -> dict[str, int]:
         elif kind == "Fuse":
             parts = [sizes.get(loop) for loop in inst.args["loops"]]
             if None not in parts:
-                sizes[_outputs(inst)[0]] = math.prod(n for n in parts if n is not None)
+                sizes[outputs_of(inst)[0]] = math.prod(n for n in parts if n is not None)
         elif kind == "Bind" and inst.args["loop"] in sizes:
             tag = str(inst.args["thread_axis"])
             found[tag] = max(found.get(tag, 1), sizes[inst.args["loop"]])
     return found
 
 
-def _outputs(inst: Any) -> list[Any]:
+def outputs_of(inst: Any) -> list[Any]:
+    """What an instruction gives, as a list."""
     return list(inst.outputs) if isinstance(inst.outputs, (list, tuple)) else [inst.outputs]
 
 
@@ -48,7 +49,7 @@ def drawn_tiles(trace: Trace, rng: Any) -> dict[int, list[int]]:
     """Decisions, drawn anew, of the perfect tiles of loops that no other decision changes: those
     that the program has. `trace` has decisions, of which the extents follow."""
     whole = {loop for inst in trace.insts if inst.kind.name == "GetLoops"
-             for loop in _outputs(inst)}
+             for loop in outputs_of(inst)}
     return {index: sample_tile(rng, math.prod(trace.decisions[index]), inst.args["n"],
                                   inst.args["max_innermost_factor"])
             for index, inst in enumerate(trace.insts)
@@ -56,4 +57,4 @@ def drawn_tiles(trace: Trace, rng: Any) -> dict[int, list[int]]:
             and trace.decisions.get(index)}
 
 
-__all__ = ["bound_extents", "drawn_tiles"]
+__all__ = ["bound_extents", "drawn_tiles", "outputs_of"]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from .mutate_choice import MutateChoice
 from .mutate_compute_location import MutateComputeLocation
 from .mutate_parallel import MutateParallel
+from .mutate_thread_binding import MutateThreadBinding
 from .mutate_tile_size import MutateTileSize
 from .mutate_unroll import MutateUnroll
 from .mutator import Mutator, PyMutator
@@ -24,10 +25,11 @@ def for_cpu(target: Target | str | None) -> dict[Mutator, float]:
 
 def for_gpu(target: Target | str | None) -> dict[Mutator, float]:
     """Those for GPUs with the probability of each."""
-    return {MutateTileSize(): 0.75, MutateChoice(): 0.15, MutateUnroll(): 0.1}
+    return {MutateTileSize(): 0.6, MutateThreadBinding(): 0.15, MutateChoice(): 0.15,
+            MutateUnroll(): 0.1}
 
 
 create = Mutator.create
 
-__all__ = ["MutateChoice", "MutateComputeLocation", "MutateParallel", "MutateTileSize",
-           "MutateUnroll", "Mutator", "PyMutator", "create", "for_cpu", "for_gpu"]
+__all__ = ["MutateChoice", "MutateComputeLocation", "MutateParallel", "MutateThreadBinding",
+           "MutateTileSize", "MutateUnroll", "Mutator", "PyMutator", "create", "for_cpu", "for_gpu"]

@@ -20,6 +20,7 @@ from ...ir import dtype as dt
 from ...schedule import ScheduleError
 from ...target.limits import limits_of
 from ...tir.op import as_int
+from ..gpu_tiles import fitting_vector
 from ..schedule_rule.multi_level_tiling_gpu import FETCH
 from .common import leaf_blocks
 from .postproc import Postproc
@@ -64,8 +65,7 @@ class RewriteCooperativeFetch(Postproc):
         if extent is None:
             return False
         self.nbytes += extent * dt.bytes_of(sch.get(block).writes[0].buffer.dtype)
-        while length > 1 and extent % (threads * length):
-            length //= 2
+        length = fitting_vector(length, extent, threads)
         factors = [None, threads, length] if length > 1 else [None, threads]
         parts = sch.split(fused, factors=factors)
         sch.bind(parts[1], "threadIdx.x")

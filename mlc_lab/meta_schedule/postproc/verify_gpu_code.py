@@ -1,8 +1,8 @@
 """VerifyGPUCode: drop what has more threads or registers than the target's blocks.
 
-Counted in the schedule, before anything is lowered or built; RewriteCooperativeFetch counts the
-shared memory. The pass of the same name
-(`mlc_lab/lower/verify_gpu_code.py`) has the last word when a candidate is built.
+Counted in the decisions of a trace, where they say it, before it is replayed; else in the schedule,
+before anything is lowered or built, where RewriteCooperativeFetch counts the shared memory. The pass
+of the same name (`mlc_lab/lower/verify_gpu_code.py`) has the last word when a candidate is built.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from ...target.limits import limits_of
 from ...tir.op import as_int
 from ...tir.expr import BufferLoad
 from ...tir.stmt import BufferStore, For, Stmt
+from ..gpu_tiles import tiles_of
 from ..trace_extents import bound_extents
 from .postproc import Postproc
 
@@ -34,8 +35,18 @@ class VerifyGPUCode(Postproc):
     stage = "judged"
 
     def admits(self, trace: Trace) -> bool:
-        """Whether the loops that a trace binds keep the limits."""
-        return self._fits(bound_extents(trace), 1)
+        """Whether the loops that a trace binds keep the limits, and what a tiled product takes."""
+        return self._fits(bound_extents(trace), 1) and self._holds(trace)
+
+    def _holds(self, trace: Trace) -> bool:
+        """Whether the results of a thread fit, and the copies of inputs in shared memory."""
+        product = self.context.product if self.context is not None else None
+        tiles = tiles_of(trace, product)
+        limits = limits_of(self.context.target) if self.context is not None else None
+        if tiles is None or product is None or limits is None:
+            return True
+        return (tiles.results <= _RESULTS
+                and sum(tiles.copies(product)) * product.nbytes <= limits.shared_bytes)
 
     def _fits(self, axes: Mapping[str, int], results: int) -> bool:
         limits = limits_of(self.context.target) if self.context is not None else None

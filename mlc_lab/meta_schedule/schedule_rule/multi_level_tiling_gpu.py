@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: the annotation of a copy: elements of a vector that a thread loads at once
 FETCH = "meta_schedule.cooperative_fetch"
+#: drawings of tiles until the space is given up; of some, as of 7 and 14, not all can be proved
+_DRAWS = 16
 
 
 class MultiLevelTilingGPU(ScheduleRule):
@@ -53,12 +55,14 @@ class MultiLevelTilingGPU(ScheduleRule):
         facts = BlockFacts(sch, block)
         if not is_product(facts):
             return [sch]
-        trial = sch.copy()
-        try:
-            self._tile(trial, block, BlockFacts(trial, block))
-        except ScheduleError:
-            return [sch]
-        return [trial]
+        for _ in range(_DRAWS):
+            trial = sch.copy()  # which draws factors of its own
+            try:
+                self._tile(trial, block, BlockFacts(trial, block))
+            except ScheduleError:
+                continue
+            return [trial]
+        return [sch]
 
     def _tile(self, sch: Schedule, block: BlockRV, facts: BlockFacts) -> None:
         levels: list[list[Any]] = [[], [], [], []]

@@ -4,8 +4,9 @@ Each batch: the best measured traces and the best predictions are parents; a few
 mutants follow, and some fresh ones; the best predictions that were not measured yet are proposed,
 and a share `eps_greedy` of others. Whatever was made and not proposed stays in the pool and is
 judged again when the model has learnt more. The first generation of the next batch is made while
-this one is measured (`work_ahead`). Candidates are compared by their decisions, so none is measured
-twice; the steps that the model need not see, such as packing, are left until one is chosen.
+this one is measured (`work_ahead`). Candidates are compared by what comes of their decisions
+(`same_program.py`), and when they are chosen by their programs, so none is measured twice; the
+steps that the model need not see, such as packing, are left until one is chosen.
 
 After Zheng et al., "Ansor" (OSDI 2020), and Shao et al., "Tensor program optimization with
 probabilistic programs" (NeurIPS 2022).
@@ -17,10 +18,12 @@ import itertools
 import math
 from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
+from ...ir.structural import structural_hash
 from ...schedule import Trace
 from ..cost_model.tree_model import TreeModel
 from ..mutator.mutator import annotation_of, sampling
 from ..postproc.postproc import Postproc
+from ..same_program import effective_decisions
 from ..trace_extents import drawn_tiles
 from .candidate import MeasureCandidate
 from .search_strategy import SearchStrategy
@@ -74,6 +77,7 @@ class EvolutionarySearch(SearchStrategy):
         cheap = bool(self._early) and isinstance(cost_model, TreeModel)
         self._times = _CHEAP if cheap else 1
         self.seen: set[tuple] = set()
+        self.programs: set[int] = set()  # that were proposed, by their structural hash
         self.measured: list[tuple[float, MeasureCandidate]] = []
         self.fixed = [i for i, t in enumerate(self.spaces) if not _samples(t)]
         self.open = [i for i, t in enumerate(self.spaces) if _samples(t)]
@@ -322,8 +326,9 @@ class EvolutionarySearch(SearchStrategy):
         return made
 
     def _key(self, space: int, trace: Trace) -> tuple:
+        decided = effective_decisions(trace, self.context.product)
         values = tuple((i, tuple(d) if isinstance(d, (list, tuple)) else d)
-                       for i, d in sorted(trace.decisions.items()))
+                       for i, d in sorted(decided.items()))
         parallel = tuple(inst.args["ann_val"] for inst in trace.insts
                          if inst.kind.name == "Annotate"
                          and isinstance(inst.args["ann_val"], int))
@@ -352,16 +357,23 @@ class EvolutionarySearch(SearchStrategy):
         return out
 
     def _finish(self, candidate: MeasureCandidate) -> bool:
-        """Postprocess a candidate that is to be measured; False if that rejects it."""
+        """Postprocess a candidate that is to be measured; False if that rejects it, or if its program
+        was proposed before."""
         if candidate.sch is None:
             drafted = self.context.draft(candidate.decided)
             if drafted is None:
                 return False
             candidate.draft = drafted.sch
-        if candidate.draft is None:
-            return True
-        candidate.sch, candidate.draft = candidate.draft, None
-        return self.context.postprocess(candidate.sch)
+        if candidate.draft is not None:
+            candidate.sch, candidate.draft = candidate.draft, None
+            if not self.context.postprocess(candidate.sch):
+                return False
+        program = structural_hash(candidate.sch.mod)
+        if program in self.programs:
+            self.context.reject("the same program as one before")
+            return False
+        self.programs.add(program)
+        return True
 
     # ------------------------------------------------------------------ learning
 
