@@ -1,8 +1,8 @@
 """VerifyGPUCode: drop what has more threads or registers than the target's blocks.
 
 Counted in the decisions of a trace, where they say it, before it is replayed; else in the schedule,
-before anything is lowered or built, where RewriteCooperativeFetch counts the shared memory. The pass
-of the same name (`mlc_lab/lower/verify_gpu_code.py`) has the last word when a candidate is built.
+before anything is lowered or built (RewriteCooperativeFetch counts the shared memory). The pass of
+the same name (`mlc_lab/lower/verify_gpu_code.py`) has the last word when a candidate is built.
 """
 
 from __future__ import annotations

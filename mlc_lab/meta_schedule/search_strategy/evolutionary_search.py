@@ -357,8 +357,8 @@ class EvolutionarySearch(SearchStrategy):
         return out
 
     def _finish(self, candidate: MeasureCandidate) -> bool:
-        """Postprocess a candidate that is to be measured; False if that rejects it, or if its program
-        was proposed before."""
+        """Postprocess a candidate that is to be measured; False if that rejects it, or where its
+        program was proposed before."""
         if candidate.sch is None:
             drafted = self.context.draft(candidate.decided)
             if drafted is None:
