@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING, Any
 from ..above import above
 from ..ir.diagnostics import MLCError
 from ..schedule.trace import Trace
+from .measure.runner import MODELLED
 from .board_words import said, without_decisions, words_of
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ class Board:
 
     def _sessions(self, number: int, database: Database, rows: Sequence[dict]) -> list[dict]:
         flop = {}
+        modelled = {row["session"] for row in rows if row["reason"] == MODELLED}
         for row in rows:
             flop[row["session"]] = row["flop"] or flop.get(row["session"], 0.0)
         out = []
@@ -130,7 +132,8 @@ class Board:
             work = flop.get(item["id"], 0.0)
             out.append({
                 "key": f"{number}.{item['id']}", "task": item["task"], "target": item["target"],
-                "label": f"{item['task']}, {_search(item, rows)}seed {item['seed']}",
+                "label": f"{item['task']}, {_search(item, rows)}seed {item['seed']}"
+                         + (", modelled times" if item["id"] in modelled else ""),
                 "seed": item["seed"],
                 "state": item["state"], "trials_wanted": item["trials_wanted"], "flop": work,
                 "peak_s": work / (peak * 1e9) if peak and work else None,
@@ -286,6 +289,8 @@ class Board:
         trials.sort(key=lambda t: t["time"])
         rows = [f"{t['key']:>8}  {t['time'] * 1e6:12.2f} us  trial {t['trial']:>4}  {t['strategy']}"
                 for t in trials[:count]]
+        if any(t["reason"] == MODELLED for t in trials):
+            rows.append(f"times are {MODELLED}")
         return "\n".join(rows) or (
             f"none of {len(every)} trials succeeded" if every else
             "no trial was measured when this was written: run the cell again for what is there now")

@@ -43,8 +43,9 @@ class Progress:
         if self.bar is not None:
             best = [t.best_time * 1e6 for t in scheduler.tasks if t.best_time is not None]
             failed = sum(t.failures for t in scheduler.tasks)
+            modelled = " by the model" if any(t.modelled for t in scheduler.tasks) else ""
             self.bar.set_postfix_str(
-                f"best {min(best):.2f} us" if len(best) == 1 else f"{len(best)} tasks"
+                f"best {min(best):.2f} us{modelled}" if len(best) == 1 else f"{len(best)} tasks"
                 + (f", {failed} failed" if failed else ""), refresh=False)
             self.bar.update(1)
 

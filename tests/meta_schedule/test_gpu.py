@@ -1,16 +1,19 @@
 """Search for a GPU: the spaces, what is dropped before it is built, times of the model."""
 
+import math
 import random
 
 import numpy as np
 import pytest
 from backend.gpu_programs import missing, product
 
-from mlc_lab import build, count_gpu, meta_schedule as ms, runtime
+from mlc_lab import build, count_gpu, meta_schedule as ms, runtime, te, topi
 from mlc_lab.backend.device.real import RealDriver
+from mlc_lab.ir.structural import structural_hash
 from mlc_lab.meta_schedule.context import TuneContext
 from mlc_lab.meta_schedule.gpu_estimate import UNKNOWN, estimated_seconds
 from mlc_lab.meta_schedule.gpu_features import WIDTH, gpu_features_of
+from mlc_lab.meta_schedule.same_program import effective_decisions
 from mlc_lab.meta_schedule.space_generator.post_order_apply import default_schedule
 from mlc_lab.meta_schedule.trace_extents import bound_extents, drawn_tiles
 from mlc_lab.meta_schedule.workload import as_workload
@@ -145,15 +148,22 @@ def test_what_breaks_the_limits_is_dropped():
                               ([32, 1, 2, 2], [32, 1, 2, 2], False)):  # 4 threads of a warp
         trace = Trace(tiled.trace.insts, dict(zip(tiles, (row, column, [8, 16]))))
         assert verify.admits(trace) == kept
-    # two tiles of 128 x 16 and of 16 x 128, 16 kB each
+    # two tiles of 64 x 64, 16 kB each, of which neither is replayed before it is dropped
     large = Trace(tiled.trace.insts, dict(zip(tiles, ([2, 1, 16, 4], [2, 1, 16, 4], [2, 64]))))
+    assert not verify.admits(large)
     assert made.replay(large) is None and "RewriteCooperativeFetch" in made.rejected
+    many = Trace(tiled.trace.insts, dict(zip(tiles, ([1, 2, 8, 8], [1, 1, 8, 16], [32, 4]))))
+    assert not verify.admits(many)  # 256 results of a thread
 
 
-def test_a_search_by_the_model_finds_what_is_better_than_the_default(tmp_path):
+def test_a_search_by_the_model_finds_what_is_better_than_the_default(tmp_path, capsys):
     mod = product(64, 64, 64)
-    database = ms.tune_tir(mod, target=TAG, work_dir=tmp_path, max_trials_global=12, seed=1,
-                           verbose=False)
+    database = ms.tune_tir(mod, target=TAG, work_dir=tmp_path, max_trials_global=12, seed=1)
+    said = capsys.readouterr().out
+    assert said.count("model") == 1 and f"by the model of {TAG}, not measured" in said
+    board = database.board(peak_gflops=False)
+    assert board.table().endswith("times are modelled, not measured: the device is simulated here")
+    assert "modelled times" in board.to_dict()["sessions"][0]["label"]
     records = database.get_all_tuning_records()
     assert {r.status for r in records} == {"ok"} and len(records) == 12
     assert all("modelled" in r.reason for r in records)
@@ -161,6 +171,76 @@ def test_a_search_by_the_model_finds_what_is_better_than_the_default(tmp_path):
     best, default = (count_gpu(s, TAG).seconds for s in (
         sch, default_schedule(as_workload(mod), TAG)))
     assert best <= default and best == pytest.approx(min(r.time for r in records))
+
+
+def decided(trace, **decisions):
+    """The trace with these decisions, by the kind of instruction in the order of the trace."""
+    return Trace(trace.insts, {at: value for kind, values in decisions.items() for at, value in zip(
+        [i for i, inst in enumerate(trace.insts) if inst.kind.name == kind], values)})
+
+
+def test_decisions_that_come_to_the_same_program_have_one_key():
+    made = context(product(64, 64, 64))
+    tiled = made.generate_design_space()[0].trace
+    keys, programs = [], []
+    for fetch in (0, 1, 2):
+        for unroll in range(5):
+            trace = decided(tiled, SamplePerfectTile=([2, 1, 16, 2], [4, 1, 4, 4], [8, 8]),
+                            SampleCategorical=(fetch, 0, unroll))
+            sch = made.replay(trace, decisions=trace.decisions)
+            keys.append(str(effective_decisions(trace, made.product)))
+            programs.append(structural_hash(sch.mod))
+    assert len(set(keys)) == len(set(programs)) == len(set(zip(keys, programs))) < len(keys)
+
+
+def test_no_program_is_proposed_twice():
+    made = context(from_source(SUMS))
+    made.pre_tuning(64, 64, cost_model=ms.cost_model.RandomModel())
+    seen = []
+    while (batch := made.generate_measure_candidates()):
+        seen += [structural_hash(c.sch.mod) for c in batch]
+        made.notify_runner_results(batch, [ms.runner.RunnerResult((1e-6,), "ok") for _ in batch])
+    assert len(seen) == len(set(seen)) > 5
+
+
+def test_threads_are_bound_otherwise():
+    made = context(product(64, 64, 64))
+    tiled = made.generate_design_space()[0].trace
+    start = decided(tiled, SamplePerfectTile=([4, 1, 8, 2], [4, 1, 8, 2], [8, 8]),
+                    SampleCategorical=(0, 0, 0))
+    mutate = next(m for m in made.space_generator.mutator_probs if isinstance(
+        m, ms.mutator.MutateThreadBinding))
+    found = set()
+    for _ in range(40):
+        new = mutate.apply(start)
+        rows, columns, _ = (new.decisions[i] for i, inst in enumerate(tiled.insts)
+                            if inst.kind.name == "SamplePerfectTile")
+        assert rows[2] * columns[2] == 64 and rows[2] != 8
+        assert math.prod(rows) == math.prod(columns) == 64 and max(rows[3], columns[3]) <= 16
+        found.add((rows[2], columns[2]))
+    assert len(found) > 2
+
+    made = context(from_source(SUMS))
+    mutate = ms.mutator.MutateThreadBinding()
+    mutate.initialize_with_tune_context(made)
+    for space in made.generate_design_space():
+        at = [i for i, inst in enumerate(space.trace.insts)
+              if inst.kind.name == "SampleCategorical" and 1024 in inst.args["candidates"]]
+        if at:
+            start = Trace(space.trace.insts, {**space.trace.decisions, at[0]: 3})
+            assert {mutate.apply(start).decisions[at[0]] for _ in range(20)} == {2, 4}
+            return
+    raise AssertionError("no space has a number of threads to choose")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_convolutions_are_tiled_whatever_tiles_are_drawn_first(seed):
+    """With some factors, as 7 and 14 of 28, one step cannot be proved."""
+    image, weight = (te.placeholder(s, name=n) for s, n in (((1, 16, 28, 28), "A"),
+                                                            ((16, 16, 3, 3), "W")))
+    made = TuneContext(te.create_prim_func([image, weight, topi.nn.conv2d(image, weight, 1, 1, 1)]),
+                       target=TAG, rand_state=seed)
+    assert "vthread.x" in str(made.generate_design_space()[0].trace)
 
 
 @pytest.mark.parametrize("kind", ["webgpu", "opencl"])

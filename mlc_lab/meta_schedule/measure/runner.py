@@ -300,7 +300,7 @@ class LocalRunner(Runner):
         meta = item.build.meta or {}
         if "modelled" in meta:
             ready: Future = Future()
-            ready.set_result(RunnerResult((meta["modelled"],), "ok", _MODELLED, calls=1))
+            ready.set_result(RunnerResult((meta["modelled"],), "ok", MODELLED, calls=1))
             return ready
         config = self.evaluator_config.as_request()
         if item.exactly is not None and config["adaptive"]:
@@ -326,7 +326,7 @@ class LocalRunner(Runner):
 
 
 #: what is said of a time that was not measured
-_MODELLED = "modelled, not measured: the device is simulated here"
+MODELLED = "modelled, not measured: the device is simulated here"
 
 #: why nothing is run of a builder that gives a path
 _FOREIGN = ("LocalRunner runs the object code that LocalBuilder makes, and this builder gave an "
@@ -352,5 +352,5 @@ def with_config(runner: Any, **changes: object) -> Any:
                        memory_mb=runner.memory_mb)
 
 
-__all__ = ["EvaluatorConfig", "LocalRunner", "PyRunner", "PyRunnerFuture", "Reference", "Runner",
+__all__ = ["MODELLED", "EvaluatorConfig", "LocalRunner", "PyRunner", "PyRunnerFuture", "Reference", "Runner",
            "RunnerFuture", "RunnerInput", "RunnerResult"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...target.gpus import gpu_of
+
 HEAD = ("ID", "Name", "FLOP", "Weight", "Speed (GFLOPS)", "Latency (us)",
         "Weighted Latency (us)", "Trials", "Done")
 
@@ -33,4 +35,14 @@ def text(tasks: Sequence[Any]) -> str:
     latency = sum(t.best_time * 1e6 * t.weight for t in tasks if t.best_time is not None)
     return "\n".join([made[0], rule, *made[1:], rule,
                       f"Total trials: {sum(t.trials for t in tasks)}",
-                      f"Total latency (us): {latency:.6g}"])
+                      f"Total latency (us): {latency:.6g}", *_whose(tasks)])
+
+
+def _whose(tasks: Sequence[Any]) -> list[str]:
+    """A line that says whose times these are, where they were not measured."""
+    gpus = dict.fromkeys(gpu_of(t.context.target).name for t in tasks if t.modelled)
+    if not gpus:
+        return []
+    which = "" if all(t.modelled for t in tasks) else " of tasks for a GPU"
+    return [f"Latencies{which} are by the model of {', '.join(gpus)}, not measured: the device is "
+            "simulated here"]

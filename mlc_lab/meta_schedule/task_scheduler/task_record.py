@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..context import TuneContext
-from ..measure.runner import Reference
+from ..measure.runner import MODELLED, Reference
 
 
 @dataclass
@@ -19,7 +19,7 @@ class TaskRecord:
     interrupted search included; `session` its number in the database, 0 before it has begun;
     `history` the best time after each batch; `exhausted` whether all programs of its space were
     tried before that many; `leading` the best records so far with what was built of them (see
-    `confirm.py`).
+    `confirm.py`); `modelled` whether its times are those of the model of a GPU.
     """
 
     context: TuneContext
@@ -36,6 +36,7 @@ class TaskRecord:
     failures: int = 0
     done: bool = False
     exhausted: bool = False
+    modelled: bool = False
     history: list[float] = field(default_factory=list)
     leading: list[tuple] = field(default_factory=list)
     seconds: float = 0.0
@@ -44,6 +45,7 @@ class TaskRecord:
     def note(self, record: Any) -> None:
         """Count a record."""
         self.trials += 1
+        self.modelled = self.modelled or record.reason == MODELLED
         if record.time is None or record.status != "ok":
             self.failures += 1
         elif self.best_time is None or record.time < self.best_time:

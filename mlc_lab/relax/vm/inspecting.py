@@ -38,10 +38,12 @@ class CallTime:
 
 
 class Report:
-    """The calls of one run with their times; prints as a table by function."""
+    """The calls of one run with their times; prints as a table by function. `clock` says whose
+    times they are, where they are not those of the device the kernels are for."""
 
-    def __init__(self, func_name: str, calls: list[CallTime], seconds: float) -> None:
-        self.func_name, self.calls, self.seconds = func_name, calls, seconds
+    def __init__(self, func_name: str, calls: list[CallTime], seconds: float, clock: str = ""
+                 ) -> None:
+        self.func_name, self.calls, self.seconds, self.clock = func_name, calls, seconds, clock
 
     def table(self, sort: bool = True, aggregate: bool = True, kernels_only: bool = False) -> str:
         """Name, duration, share of the whole, number of calls, argument shapes."""
@@ -64,6 +66,8 @@ class Report:
         lines.append("-" * 10)
         lines.append(f"{'Sum':<{width}}  {total * 1e6:>13.2f}  {100:>7.2f}  {len(self.calls):>5}")
         lines.append(f"{'Total':<{width}}  {self.seconds * 1e6:>13.2f}")
+        if self.clock:
+            lines.append(f"({self.clock})")
         return "\n".join(lines)
 
     def csv(self) -> str:
@@ -205,7 +209,8 @@ def profile(vm: VirtualMachine, func_name: str, args: tuple) -> Report:
     started = time.perf_counter()
     with _watching(vm, watch):
         vm.call(func_name, *values)
-    return Report(func_name, calls, time.perf_counter() - started)
+    return Report(func_name, calls, time.perf_counter() - started,
+                  getattr(vm.executable.lib, "clock", ""))
 
 
 class _watching:
