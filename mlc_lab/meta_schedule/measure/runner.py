@@ -352,5 +352,5 @@ def with_config(runner: Any, **changes: object) -> Any:
                        memory_mb=runner.memory_mb)
 
 
-__all__ = ["MODELLED", "EvaluatorConfig", "LocalRunner", "PyRunner", "PyRunnerFuture", "Reference", "Runner",
-           "RunnerFuture", "RunnerInput", "RunnerResult"]
+__all__ = ["MODELLED", "EvaluatorConfig", "LocalRunner", "PyRunner", "PyRunnerFuture", "Reference",
+           "Runner", "RunnerFuture", "RunnerInput", "RunnerResult"]
