@@ -285,3 +285,25 @@ def test_a_search_by_the_model_beats_the_default_schedule(tmp_path):
                            seed=0)
     times = [r.time for r in database.get_all_tuning_records()]
     assert min(times) * 1.5 < default.modelled.seconds
+
+
+def best_of(program, trials, mutators):
+    """The best time by the model that a search finds in so many trials."""
+    space = ms.space_generator.PostOrderApply(mutator_probs=mutators)
+    made = TuneContext(program, target=TAG, rand_state=0, space_generator=space)
+    model = ms.cost_model.TreeModel()
+    made.pre_tuning(trials, trials, cost_model=model)
+    times = []
+    while len(times) < trials and (batch := made.generate_measure_candidates()):
+        found = [count_gpu(c.sch, TAG, quick=True).seconds for c in batch]
+        results = [ms.runner.RunnerResult((seconds,), "ok") for seconds in found]
+        made.notify_runner_results(batch, results)
+        model.update(made, batch, results)
+        times += found
+    return min(times)
+
+
+def test_mutations_find_what_is_better_in_as_many_trials():
+    program = product(512, 512, 512)
+    mutated, drawn = (best_of(program, 36, m) for m in ("from-target", {}))
+    assert mutated < drawn * 0.95
