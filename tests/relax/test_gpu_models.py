@@ -151,3 +151,21 @@ class Module:
     for c in (True, False):
         got = vm["main"](tvm.nd.array(x, dev), tvm.nd.array(np.array(c), tvm.cpu()))
         np.testing.assert_array_equal(got.numpy(), x.reshape(-1) + c)
+
+
+@pytest.mark.parametrize("target", ["cuda"], indirect=True)
+def test_times_of_the_simulated_device_say_whose_they_are(target):
+    vm = relax.VirtualMachine(relax.build(from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((32, 32), "float32")) -> R.Tensor((32, 32), "float32"):
+        with R.dataflow():
+            y = R.nn.relu(x)
+            R.output(y)
+        return y
+"""), target=target), tvm.cuda(0))
+    x = tvm.nd.array(np.ones((32, 32), "float32"), tvm.cuda(0))
+    whose = "time of the simulation of cuda on this CPU, not of a GPU"
+    assert str(vm.profile("main", x)).endswith(f"({whose})")
+    assert whose in str(vm.time_evaluator("main", tvm.cuda(0))(x))
