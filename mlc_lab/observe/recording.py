@@ -453,9 +453,12 @@ def _cost(cost: Any, where: str) -> None:
 # ------------------------------------------------------------------------------------- building
 
 
+_TEXTS = (str, int, tuple)
+
+
 def _which(identity: object) -> Any:
     """Texts are the same when they are equal; objects, when they are one object."""
-    return identity if isinstance(identity, (str, int, tuple)) else id(identity)
+    return identity if isinstance(identity, _TEXTS) else id(identity)
 
 
 class Recorder:
@@ -476,8 +479,10 @@ class Recorder:
 
     def key(self, kind: str, name: str, identity: object, role: str = "") -> int:
         """The number of the key of an object. `role` tells apart several lines of one object."""
-        found = self._keys.setdefault((kind, _which(identity), role), len(self._keys))
-        if found == len(self.recording.keys):
+        at = (kind, identity if isinstance(identity, _TEXTS) else id(identity), role)
+        found = self._keys.get(at)  # `_which`, without a call: this runs for every line
+        if found is None:
+            found = self._keys[at] = len(self._kept)
             self.recording.keys.append((kind, name))
             self._kept.append(identity)
         return found
