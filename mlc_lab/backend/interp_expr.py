@@ -602,7 +602,8 @@ _CALLS: dict[str, Callable] = {
     "address_of": ExprCompiler._address_of, "vectorcombine": ExprCompiler._combine,
     "vectorlow": lambda self, e: self._vector_half(e, 0),
     "vectorhigh": lambda self, e: self._vector_half(e, 1),
-    "undef": ExprCompiler._undef, "vscale": lambda self, e: lambda env: 1, "assume": ExprCompiler._nothing,
+    "undef": ExprCompiler._undef, "assume": ExprCompiler._nothing,
+    "vscale": lambda self, e: lambda env: 1,  # registers of 128 bits
     "prefetch": ExprCompiler._nothing, "start_profile_intrinsic": ExprCompiler._nothing,
     "end_profile_intrinsic": ExprCompiler._nothing, "isnullptr": ExprCompiler._is_null,
 }
