@@ -103,7 +103,7 @@ class _Touched(Accesses):
     def visit_AttrStmt(self, node: AttrStmt) -> None:
         axis = node.node
         if node.attr_key not in ("thread_extent", "virtual_thread") or type(axis) is not IterVar:
-            return super().visit_AttrStmt(node)
+            return self.visit_children(node)
         zero = IntImm(axis.var.dtype, 0)
         self.path.append(For(axis.var, zero, node.value, ForKind.THREAD_BINDING, node.body, axis))
         self.visit(node.body)

@@ -352,3 +352,18 @@ def main(A: T.Buffer((20,), "int32"), C: T.Buffer((24,), "int32"), D: T.Buffer((
     found = {b.name: int(b.shape[0]) for s in pre_order(after.body) if isinstance(s, S.Block)
              for b in s.alloc_buffers}
     assert found == {"B": 12, "E": 20}
+
+
+def test_attributes_that_are_no_threads_stand_around_accesses():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    B = T.allocate([64], "int32", "global")
+    B_1 = T.decl_buffer((64,), "int32", data=B)
+    with T.attr(0, "pragma_unroll_explicit", 1):
+        for i in range(8):
+            B_1[i] = A[i]
+    for i in range(8):
+        A[i] = B_1[i] + 1
+""")
+    assert memories(apply(CompactBufferAllocation(), func)) == {"B_1": ([8], [8])}

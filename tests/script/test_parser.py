@@ -571,3 +571,19 @@ def f(a: T.handle):
 """)
     rows, m = func.buffer_map[func.params[0]].shape
     assert (str(rows), rows.dtype, m.dtype) == ("rows", "int64", "int32")
+
+
+def test_the_range_of_a_loop_has_annotations():
+    func = from_source("""
+@T.prim_func
+def f(A: T.Buffer((16,), "float32")):
+    for i in range(0, 16, annotations={"pragma_unroll": 1}):
+        A[i] = T.float32(0)
+    for i in range(4, annotations={"note": "four"}):
+        A[i] = T.float32(1)
+""")
+    first, second = func.body.seq
+    assert first.annotations["pragma_unroll"] == 1 and second.annotations["note"] == "four"
+    check_roundtrip(func)
+    with pytest.raises(DiagnosticError, match="range takes no step= here"):
+        body("for i in range(4, step=2):\n    A[i, i] = T.float32(0)")
