@@ -46,7 +46,7 @@ NOT_PLANNED = [
      "register_extension convert_to_object Scriptable container",
      "containers and objects of TVM's C++ core: Python's own are used"),
     ("*", "ptx_* *mma* *simdgroup* tvm_*_matrix_sync tvm_fill_fragment *Fragment *Mma* "
-     "*TensorCore InjectPTXAsyncCopy create_barriers vector* dp4a get_vscale_expr vscale "
+     "*TensorCore InjectPTXAsyncCopy create_barriers vector* dp4a get_vscale_expr "
      "get_active_lane_mask q_multiply_*", "instructions of single machines"),
     ("*", "RPC* *rpc* parser tvm_wrap_excepthook relay_integration executor compile_*",
      "parts of TVM that need its C++ core or Relay"),
