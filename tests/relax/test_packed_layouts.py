@@ -137,3 +137,18 @@ def test_passes_leave_packed_operators_as_they_are():
     for change in (relax.transform.ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]}),
                    relax.transform.FoldBatchnormToConv2D()):
         np.testing.assert_allclose(net(change), plain, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("pool", [
+    lambda x: nn.max_pool2d(x, 2, 2, layout="NCHW4c"),
+    lambda x: nn.adaptive_avg_pool2d(x, 2, layout="NCHW4c"),
+])
+def test_their_gradients_are_refused(pool):
+    x = relax.Var("x", relax.TensorStructInfo((1, 2, 4, 4, 4), "float32"))
+    bb = relax.BlockBuilder()
+    with bb.function("main", [x]):
+        with bb.dataflow():
+            loss = bb.emit_output(op.sum(bb.emit(pool(x))))
+        bb.emit_func_output(loss)
+    with pytest.raises(ValueError, match="pack after relax.transform.Gradient"):
+        relax.transform.Gradient("main")(bb.get())
