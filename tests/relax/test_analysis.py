@@ -162,3 +162,18 @@ def test_static_types(mod):
     info = relax.TupleStructInfo([T((N, 2)), relax.ShapeStructInfo((N,))])
     assert A.get_static_type(info) == relax.TupleStructInfo(
         [T(ndim=2), relax.ShapeStructInfo(ndim=1)])
+
+
+def test_a_body_is_cleaned_as_a_function_is():
+    func = from_source("""
+@R.function
+def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    with R.dataflow():
+        a = R.exp(x)
+        unused = R.sin(a)
+        R.output(a)
+    return a
+""")
+    body = relax.analysis.remove_all_unused(func.body)
+    assert [b.var.name_hint for b in body.blocks[0].bindings] == ["a"]
+    assert relax.analysis.remove_all_unused(body) is body

@@ -47,8 +47,8 @@ from ...arith import Analyzer, detect_iter_map
 from ...tir import expr as E
 from ...tir.expr import Range
 from ...tir.function import PrimFunc
-from ...tir.functor import free_vars, pre_order
-from ...tir.op import is_const_int
+from ...tir.functor import free_vars, ir_transform, pre_order
+from ...tir.op import as_int, is_const_int
 from ...tir.stmt import BlockRealize, BufferStore, For
 from ..op.reshaping import reshape
 from .rewriting import (
@@ -113,8 +113,23 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     for iv in block.iter_vars:
         analyzer.bind(iv.var, iv.dom)
     whole = analyzer.can_prove_equal(_count(source.shape), _count(target.shape))
-    return whole and analyzer.can_prove_equal(source.offset_of(store.value.indices)[0],
-                                              target.offset_of(store.indices)[0])
+    return whole and analyzer.can_prove_equal(
+        _within(source.offset_of(store.value.indices)[0], analyzer),
+        _within(target.offset_of(store.indices)[0], analyzer))
+
+
+def _within(offset: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """An offset without quotients and remainders by a symbolic size of what is below that size."""
+    def plain(node: E.PrimExpr) -> E.PrimExpr | None:
+        if type(node.b) is E.IntImm:
+            return None
+        value = analyzer.simplify(node.a)
+        if not (analyzer.can_prove_greater_equal(value, 0) and analyzer.can_prove(
+                E.LT(value, node.b))):
+            return None
+        return value if type(node) is E.FloorMod else E.IntImm(node.dtype, 0)
+
+    return ir_transform(offset, None, plain, ["tir.FloorMod", "tir.FloorDiv"])
 
 
 def _visits_all(block: BlockRealize, loops: dict[E.Var, Range]) -> bool:
@@ -129,7 +144,7 @@ def _visits_all(block: BlockRealize, loops: dict[E.Var, Range]) -> bool:
         if index is None or len(index.args) > 1 or not analyzer.can_prove_equal(
                 index.base, iv.dom.min):
             return False
-        if index.args and not is_const_int(index.args[0].scale, 1):
+        if index.args and as_int(index.args[0].scale) != 1:
             return False
         extent = index.args[0].extent if index.args else 1
         if not analyzer.can_prove_equal(extent, iv.dom.extent):
