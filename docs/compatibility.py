@@ -29,7 +29,7 @@ NOT_PLANNED = [
     ("*", "*MemoryPools *PoolInfo PoolInfoProperties usmp calculate_* *_memory_constraints",
      "memory pools of microcontrollers"),
     ("*", "hexagon vpi ext_dev disco vulkan rocm mali bifrost adreno intel_graphics vta stm32 rasp "
-     "riscv_cpu hls VerifyVTCMLimit get_vtcm_compaction_passes *VTCM* *AsyncStridedMemCopy",
+     "riscv_cpu VerifyVTCMLimit get_vtcm_compaction_passes *VTCM* *AsyncStridedMemCopy",
      "devices for which nothing is compiled here"),
     ("*", "mtl cl", "`metal` and `opencl` are their names here"),
     ("tvm.topi*", "*_alter_layout *_legalize *_infer_layout *_preprocess add_alter_layout "
