@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from mlc_lab.exercises import ExerciseError, Result, book
-from mlc_lab.exercises.answers import AnswerError, as_data
+from mlc_lab.exercises.answers import AnswerError, as_data, read
 from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
 from mlc_lab.ir.diagnostics import MLCError
@@ -101,7 +101,7 @@ class Card(View):
             except AnswerError as error:
                 return self._show(unread(self.source, error), self.answer["n"])
             if not isinstance(data, dict) or "trace" not in data:
-                self.answer = {"value": data, "n": self.answer["n"] + 1}
+                self.answer = {"value": _shown(self.source, data), "n": self.answer["n"] + 1}
             value = data
         n = self.answer["n"]
         self.busy = True
@@ -224,11 +224,18 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
         "id": one.id, "title": variant.title, "level": one.level, "minutes": one.minutes,
         "statement": variant.statement, "kind": one.kind, "seed": variant.seed,
         "program": variant.program.script() if variant.program is not None else "",
-        "fields": [{"name": f.name, "question": f.question, "kind": f.kind,
-                    "choices": list(f.choices)} for f in variant.fields],
+        "fields": [_field(f) for f in variant.fields],
         "rows": [{"title": check.title, "of": check.points} for check in variant.checks],
         "before": {"points": known.points, "of": known.of} if known is not None else None,
     }  # fmt: skip
+
+
+def _field(field: Any) -> dict[str, Any]:
+    """A place of a prediction, as plain data."""
+    drawn = field.picture
+    made = {"name": field.name, "question": field.question, "kind": field.kind,
+            "choices": list(field.choices)}  # fmt: skip
+    return made if drawn is None else {**made, "picture": {"kind": drawn.kind, **drawn.data}}
 
 
 def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 0,
@@ -252,7 +259,7 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
     task = _task(variant, None)
     hints = [*variant.hints, as_text(variant.reference)] if solution else []
     if variant.exercise.kind == "prediction":
-        value: Any = _filled_in(task["fields"], answer)
+        value: Any = _shown(variant, answer)
     else:
         value = answer if isinstance(answer, str) else "" if answer is None else as_text(answer)
     values = {"task": task, "answer": {"value": value, "n": 0}, "asked": 0, "wanted": 0,
@@ -264,13 +271,20 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
     return values, told
 
 
-def _filled_in(fields: list[dict[str, Any]], answer: Any) -> dict[str, Any]:
-    """The values of a prediction that its fields can show."""
+def _shown(variant: Any, answer: Any) -> Any:
+    """An answer as the card shows it: of a prediction the values that its fields can show."""
+    if variant.exercise.kind != "prediction":
+        return answer
+    try:
+        found = read(variant, answer).values
+        return {name: value for name, value in (found or {}).items() if value is not None}
+    except AnswerError:
+        pass
     if not isinstance(answer, dict):
-        answer = {fields[0]["name"]: answer}
-    kinds = {"number": (int, float), "choice": str, "several": list, "order": list}
-    found = {f["name"]: answer.get(f["name"]) for f in fields
-             if isinstance(answer.get(f["name"]), kinds[f["kind"]])}
+        answer = {variant.fields[0].name: answer}
+    kinds = {"number": (int, float), "choice": str, "several": list, "order": list, "marks": list}
+    found = {f.name: answer.get(f.name) for f in variant.fields
+             if isinstance(answer.get(f.name), kinds[f.kind])}
     return {name: [str(item) for item in value] if isinstance(value, list) else value
             for name, value in found.items()}
 

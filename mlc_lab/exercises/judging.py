@@ -43,8 +43,8 @@ def _rows(variant: Variant, answer: Answer) -> list[Row]:
         says = found.says
         if found.passed and wrong:
             says = "no points: the program computes something else" + (f" ({says})" if says else "")
-        rows.append(Row(asked.kind, asked.title, asked.points if passed else 0, asked.points,
-                        passed, says, found.place))
+        reached = 0 if wrong else asked.points if passed else int(asked.points * found.part)
+        rows.append(Row(asked.kind, asked.title, reached, asked.points, passed, says, found.place))
     return rows
 
 

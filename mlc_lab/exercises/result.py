@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from typing import Any
 
 
@@ -15,12 +16,15 @@ class Found:
     `passed`; `says`, in words; `place`, where an answer is wrong, as far as that is known:
     {"element", "expected", "found", "iteration", "text" (the program, the statement underlined),
     "line", "sizes" (the numbers of symbols), "write" (whether the element, or the buffer, is
-    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}.
+    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}, and of marks
+    in a picture {"field", "wrong", "missing"}, the first ones; `part` of the points that an answer
+    has which is right in part.
     """
 
     passed: bool
     says: str = ""
     place: dict[str, Any] = field(default_factory=dict)
+    part: Fraction = Fraction(0)
 
 
 @dataclass

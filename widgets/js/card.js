@@ -5,6 +5,7 @@
 import { render as renderAccesses } from "./access.js";
 import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
+import { MarkedPicture } from "./marks.js";
 import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
 import { speak, t } from "./words.js";
@@ -108,6 +109,8 @@ export class Card {
   /** How often accesses were asked for, and what takes their view down. */
   looks = 0;
   unwatch = () => {};
+  /** The pictures in which places are marked, by their fields. @type {Map<string, MarkedPicture>} */
+  pictures = new Map();
 
   /**
    * @param {Data.Model} model
@@ -227,6 +230,13 @@ export class Card {
     const disabled = !this.live;
     const value = this.value?.[field.name];
     const legend = h("legend", {}, field.question);
+    if (field.picture) {
+      const picture = new MarkedPicture(field, value, disabled, (marked) =>
+        this.fill(field.name, marked, false),
+      );
+      this.pictures.set(field.name, picture);
+      return h("fieldset", {}, legend, picture.element);
+    }
     if (field.kind === "number") {
       const input = h("input", {
         type: "number",
@@ -390,6 +400,10 @@ export class Card {
       this.watched.replaceChildren();
     }
     this.rows.classList.toggle("stale", stale);
+    for (const [name, picture] of this.pictures) {
+      const row = stale ? undefined : marks.rows.find(({ place }) => place?.field === name);
+      picture.flag(row?.place.wrong, row?.place.missing);
+    }
     const all = marks.points === marks.of;
     this.status.textContent = stale
       ? t("These are the marks of an answer before.")

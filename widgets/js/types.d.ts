@@ -631,8 +631,30 @@ declare namespace Data {
   interface TaskField {
     name: string;
     question: string;
-    kind: "number" | "choice" | "order" | "several";
+    kind: "number" | "choice" | "order" | "several" | "marks";
     choices: string[];
+    picture?: MarkPicture;
+  }
+
+  /** What is marked in: see mlc_lab/exercises/pictures.py; the places are the field's choices. */
+  type MarkPicture = Cells | Lines | Calls;
+
+  interface Cells {
+    kind: "cells";
+    grids: { name: string; shape: number[] }[];
+  }
+
+  interface Lines {
+    kind: "lines";
+    lines: string[];
+  }
+
+  interface Calls {
+    kind: "calls";
+    width: number;
+    height: number;
+    boxes: { mark: string; at: [number, number, number, number]; words: string[] }[];
+    routes: [number, number][][];
   }
 
   interface Task {
@@ -656,7 +678,14 @@ declare namespace Data {
     of: number;
     passed: boolean;
     says: string;
-    place: { text?: string; element?: string; buffer?: string };
+    place: {
+      text?: string;
+      element?: string;
+      buffer?: string;
+      field?: string;
+      wrong?: string;
+      missing?: string;
+    };
   }
 
   /** The marks of an answer; without rows nothing was checked yet. */
