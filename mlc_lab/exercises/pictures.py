@@ -82,8 +82,8 @@ def calls(mod: Any, name: str | None = None) -> Picture:
     named = {id: node["name"] for id, node in nodes.items()
              if node["kind"] not in VALUES and node["group"] is None and node["name"]}
     boxes = [{"mark": named.get(id, ""), "at": [x, y, width, height],
-              "words": [word for word in (nodes[id]["label"], nodes[id]["name"] if id in named
-                                          else "", nodes[id]["type"]) if word]}
+              "words": [f"{named[id]} = {nodes[id]['label']}" if id in named else
+                        nodes[id]["label"], *filter(None, [nodes[id]["type"]])]}
              for id, x, y, width, height in placed["boxes"]]
     takes = {id: [nodes[e["from"]]["name"] or nodes[e["from"]]["label"]
                   for e in graph.edges if e["to"] == id] for id in named}

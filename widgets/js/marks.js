@@ -16,7 +16,7 @@ const ARROWS = {
   ArrowUp: [0, -1],
   ArrowDown: [0, 1],
 };
-/** How much farther a place is beside the direction of a key than in it. */
+/** How much farther than it is a place seems that does not lie straight in the direction of a key. */
 const BESIDE = 4;
 
 export class MarkedPicture {
@@ -285,17 +285,17 @@ export class MarkedPicture {
    * @param {[number, number]} direction
    */
   beside(name, [right, down]) {
-    const middle = (/** @type {HTMLElement} */ element) => {
-      const { x, y, width, height } = element.getBoundingClientRect();
-      return [x + width / 2, y + height / 2];
-    };
-    const [x, y] = middle(sure(this.places.get(name)));
+    const here = sure(this.places.get(name)).getBoundingClientRect();
     /** @type {[number, string | null]} */
     let best = [Infinity, null];
     for (const [other, element] of this.places) {
-      const [ox, oy] = middle(element);
-      const along = (ox - x) * right + (oy - y) * down;
-      const far = along + BESIDE * Math.abs((ox - x) * down + (oy - y) * right);
+      const there = element.getBoundingClientRect();
+      const x = there.x + there.width / 2 - here.x - here.width / 2;
+      const y = there.y + there.height / 2 - here.y - here.height / 2;
+      const along = x * right + y * down;
+      const aside = Math.abs(x * down + y * right);
+      const room = down ? here.width + there.width : here.height + there.height;
+      const far = along + BESIDE * Math.max(0, aside - room / 2) + aside / BESIDE;
       if (along > 1 && far < best[0]) best = [far, other];
     }
     return best[1];
