@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from mlc_lab.exercises import ExerciseError, Result, book
 from mlc_lab.exercises.answers import AnswerError, as_data, read
 from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
+from mlc_lab.exercises.result import Row
 from mlc_lab.ir.diagnostics import MLCError
 from mlc_lab.observe.workbench import Workbench as Attempts
 
@@ -48,6 +50,7 @@ class Card(View):
     wanted   hints that are asked for, 0 to 3; 4 is the solution, once it is solved or given up.
     hints    those that were given, and the solution.
     busy     whether an answer is being checked.
+    coming   while it is: the rows that are known, as in `marks`, and the number "n" of their answer.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
     watched  accesses of the answer, as the access view draws them, with the "position" of the one
@@ -56,7 +59,7 @@ class Card(View):
     """
 
     _entry, _styles = ENTRY, STYLES
-    _alone = {"busy": False, "live": False, "look": {}, "watched": {}}
+    _alone = {"busy": False, "coming": {}, "live": False, "look": {}, "watched": {}}
 
     task = traitlets.Dict().tag(sync=True)
     answer = traitlets.Dict().tag(sync=True)
@@ -65,6 +68,7 @@ class Card(View):
     wanted = traitlets.Int(0).tag(sync=True)
     hints = traitlets.List().tag(sync=True)
     busy = traitlets.Bool(False).tag(sync=True)
+    coming = traitlets.Dict().tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
     rules = traitlets.Dict().tag(sync=True)
     look = traitlets.Dict().tag(sync=True)
@@ -104,15 +108,20 @@ class Card(View):
                 self.answer = {"value": _shown(self.source, data), "n": self.answer["n"] + 1}
             value = data
         n = self.answer["n"]
+
+        def came(row: Row) -> None:
+            self.coming = {"n": n, "rows": [*self.coming["rows"], asdict(row)]}
+
+        self.coming = {"n": n, "rows": []}
         self.busy = True
         try:
-            found = check(self.source.exercise.id, value, self.source.seed, self.folder)
+            found = check(self.source.exercise.id, value, self.source.seed, self.folder, came)
+            if not found.error:
+                book.keep(found, value)
+            self._checked = value
+            return self._show(found, n)
         finally:
             self.busy = False
-        if not found.error:
-            book.keep(found, value)
-        self._checked = value
-        return self._show(found, n)
 
     def workbench(self) -> Workbench:
         """The workbench on the exercise's program. Where it stands is the answer in the card: it

@@ -23,6 +23,7 @@ from .catalogue import catalogue, get
 from .exercise import Exercise, Field, Variant
 from .judge import check
 from .pictures import how_to_write
+from .result import Result, Row
 
 #: exit status of an answer that has not all points, and of a mistake in the command
 NOT_SOLVED, MISTAKE = 1, 2
@@ -57,13 +58,38 @@ def exercise(args: argparse.Namespace) -> int:
         return 0
     text = sys.stdin.read() if args.answer == "-" else Path(args.answer).read_text("utf-8")
     answer = from_text(variant, text)
-    result = check(args.id, answer, args.seed, args.folder)
-    print(result.as_json() if args.json else result)
+    if args.json:
+        result = check(args.id, answer, args.seed, args.folder, lambda row: None)
+        print(result.as_json())
+    else:
+        result = _told_row_by_row(variant, answer, args.folder)
     if not args.json and args.folder is None:
         problem = book.keep(result, answer)
         if problem:
             print(f"mlc-lab: {problem}", file=sys.stderr)
     return 0 if result.solved else NOT_SOLVED
+
+
+def _told_row_by_row(variant: Variant, answer: Any, folder: str | None) -> Result:
+    """Check an answer, and print each row as it is known; at a terminal also which one is next."""
+    titles = iter(check.title for check in variant.checks)
+    shows = sys.stdout.isatty()
+
+    def wait() -> None:
+        title = next(titles, None)
+        if shows and title is not None:
+            print(f"  . {title} ...", end="", flush=True)
+
+    def tell(row: Row) -> None:
+        print(("\r\x1b[K" if shows else "") + str(row), flush=True)
+        wait()
+
+    wait()
+    result = check(variant.exercise.id, answer, variant.seed, folder, tell)
+    if shows and result.error:
+        print("\r\x1b[K", end="")
+    print(repr(result))
+    return result
 
 
 def from_text(variant: Variant, text: str) -> Any:
@@ -128,4 +154,5 @@ def asked(field: Field) -> str:
     return f"  {field.name}: {field.question}{choices}"
 
 
-__all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "asked", "exercise", "from_text", "map_of", "shown", "told"]
+__all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "asked", "exercise", "from_text", "map_of", "shown",
+           "told"]

@@ -1,11 +1,11 @@
-"""Pictures in which an answer marks places: elements of buffers, lines of a program, calls of a graph.
+"""Pictures in which an answer marks places: elements of buffers, lines of a text, calls of a graph.
 
     cells(("A", (8, 8)), ("x", (8,)))      a grid for each buffer; places "A[0, 3]", "x[2]"
     lines(program)                         a program or any text; places "line 3", from 1
     calls(module)                          the graph of a model; places are the names that it binds
 
-A mark is the name of a place, so an answer is a list of names, in JSON, in code and in a file alike.
-It may be written shorter, as a text: "A[0, 0:4], x[:]", "lines 3-5, 8", "lv1, lv2"; `marks_in` reads
+A mark is the name of a place, so an answer is a list of names, in JSON, in code and in a file. It
+may be written shorter, as a text: "A[0, 0:4], x[:]", "lines 3-5, 8", "lv1, lv2"; `marks_in` reads
 that. `Picture.data` is what a card draws, and `Picture.text` the same for a terminal.
 """
 
@@ -69,9 +69,9 @@ def lines(program: Any) -> Picture:
     """The lines of a text, or of a program as TVMScript; empty ones are no places."""
     written = (program if isinstance(program, str) else program.script()).strip("\n").split("\n")
     width = len(str(len(written)))
-    return Picture(
-        "lines", tuple(f"line {n}" for n, line in enumerate(written, 1) if line.strip()),
-        {"lines": written}, "\n".join(f"{n:>{width}} | {line}" for n, line in enumerate(written, 1)))
+    told = "\n".join(f"{n:>{width}} | {line}" for n, line in enumerate(written, 1))
+    places = tuple(f"line {n}" for n, line in enumerate(written, 1) if line.strip())
+    return Picture("lines", places, {"lines": written}, told)
 
 
 def calls(mod: Any, name: str | None = None) -> Picture:

@@ -39,6 +39,13 @@ class Row:
     says: str = ""
     place: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        out = [f"  {'+' if self.passed else '-'} {self.title}  ({self.points} of {self.of})"]
+        out += _indented(self.says, "      ") if self.says else []
+        if self.place.get("text"):
+            out += _indented(self.place["text"], "      | ")
+        return "\n".join(out)
+
 
 @dataclass
 class Result:
@@ -87,15 +94,11 @@ class Result:
             if self.error.get("hint"):
                 out += _indented(self.error["hint"], "    try: ")
             return "\n".join(out)
-        for row in self.rows:
-            mark = "+" if row.passed else "-"
-            out.append(f"  {mark} {row.title}  ({row.points} of {row.of})")
-            out += _indented(row.says, "      ") if row.says else []
-            if row.place.get("text"):
-                out += _indented(row.place["text"], "      | ")
-        return "\n".join(out)
+        return "\n".join([*out, *map(str, self.rows)])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        # at a prompt the rows stand above it already: `check` prints them as they come
+        return str(self) if self.error else f"{self.id}: {self.points} of {self.of} points"
 
 
 def _indented(text: str, by: str) -> list[str]:

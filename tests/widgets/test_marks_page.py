@@ -14,12 +14,12 @@ def home(tmp_path, monkeypatch):
     monkeypatch.setenv("MLC_LAB_HOME", str(tmp_path / "home"))
 
 
-def page_of(card, path, live=True):
+def page_of(card, path, live=True, **more):
     """The card on a page as it is in a notebook with a kernel: its fields can be filled in."""
     from mlc_lab_widgets import card as cards
     from mlc_lab_widgets import export
 
-    values = {**card._values(), **cards.Card._alone, "live": live}
+    values = {**card._values(), **cards.Card._alone, "live": live, **more}
     path.write_text(export.write([(values, card._static()[1])], "card", cards.ENTRY, cards.STYLES),
                     encoding="utf-8")
     return path.as_uri()
@@ -103,3 +103,21 @@ def test_the_graph_is_walked_in_directions(chromium, tmp_path):
         assert page.evaluate("document.activeElement.dataset.mark") == "s"
         page.keyboard.press("Space")
         assert marked(page) == ["s"]
+
+
+def test_rows_are_shown_as_they_come(chromium, tmp_path):
+    card = exercises.exercise("03.3", seed="ada")
+    seen = []
+    card.observe(lambda change: seen.append(change["new"]), names=["coming"])
+    found = card.check(card.source.wrong[0].answer)
+    rows = card.marks["rows"]
+    assert [len(now["rows"]) for now in seen] == list(range(len(rows) + 1))
+    assert seen[-1]["rows"] == rows == found.to_dict()["rows"] and not card.busy
+    assert not card._alone["coming"]  # a notebook does not keep them
+    card.marks, card.busy, card.coming = {}, True, seen[1]
+    with open_page(chromium) as page:
+        page.goto(page_of(card, tmp_path / "page.html", coming=seen[1], busy=True))
+        signs = page.locator(".marks .sign").all_inner_texts()
+        assert signs == ["✓" if rows[0]["passed"] else "✗", "◐", *"○" * (len(rows) - 2)]
+        page.get_by_text(f"1 of {len(rows)} rows checked").wait_for()
+        assert page.get_by_role("button", name="Checking").is_disabled()

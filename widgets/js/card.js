@@ -135,6 +135,7 @@ export class Card {
       ["marks", () => this.drawMarks()],
       ["hints", () => this.drawHints()],
       ["busy", () => this.drawBusy()],
+      ["coming", () => this.drawMarks()],
       ["answer", () => this.follow()],
       ["watched", () => this.drawWatched()],
     ];
@@ -371,7 +372,7 @@ export class Card {
     this.button.textContent = busy ? t("Checking ...") : t("Check");
     this.button.disabled = busy || !this.live;
     this.button.hidden = !this.live;
-    if (busy) this.status.textContent = "";
+    this.drawMarks();
   }
 
   drawMarks() {
@@ -382,18 +383,9 @@ export class Card {
     sure(this.points).textContent = known
       ? t("{points} of {of} points", { points: known.points, of: known.of })
       : "";
+    if (this.model.get("busy")) return this.drawComing();
     if (!marks.rows)
-      return this.rows.replaceChildren(
-        ...this.task.rows.map((row) =>
-          h(
-            "li",
-            {},
-            h("span", { class: "sign" }, "○"),
-            h("span", {}, row.title),
-            pointsOf(0, row.of),
-          ),
-        ),
-      );
+      return this.rows.replaceChildren(...this.task.rows.map((row) => waiting(row, false)));
     const stale = marks.n !== this.n;
     if (stale) {
       this.unwatch(); // it is another answer's
@@ -427,27 +419,29 @@ export class Card {
             ),
           ]
         : marks.rows.map((row, at) =>
-            h(
-              "li",
-              { class: row.passed ? "yes" : "no" },
-              h(
-                "span",
-                { class: "sign", "aria-label": row.passed ? t("reached") : t("not reached") },
-                row.passed ? "✓" : "✗",
-              ),
-              h(
-                "span",
-                {},
-                row.title,
-                row.says ? h("small", {}, row.says) : null,
-                row.place?.text ? code(row.place.text) : null,
-                this.live && !stale && !row.passed && isSeen(row) ? this.looker(at) : null,
-              ),
-              pointsOf(row.points, row.of),
-            ),
+            rowOf(row, this.live && !stale && !row.passed && isSeen(row) ? this.looker(at) : null),
           )),
     );
     this.drawHints();
+  }
+
+  /** While an answer is checked: the rows that are known, the one that is looked at, the others. */
+  drawComing() {
+    /** @type {Data.MarksRow[]} */
+    const rows = this.model.get("coming").rows ?? [];
+    const rest = this.task.rows.slice(rows.length);
+    this.unwatch();
+    this.watched.replaceChildren();
+    this.rows.classList.remove("stale");
+    this.rows.replaceChildren(
+      ...rows.map((row) => rowOf(row, null)),
+      ...rest.map((row, at) => waiting(row, at === 0)),
+    );
+    sure(this.points).textContent = "";
+    this.status.textContent = t("{at} of {count} rows checked", {
+      at: rows.length,
+      count: this.task.rows.length,
+    });
   }
 
   // ------------------------------------------------------------------------------- accesses
@@ -521,6 +515,42 @@ export class Card {
     );
     this.helps.replaceChildren(...texts, ...(more ? [button] : []));
   }
+}
+
+/**
+ * A row of the marks.
+ * @param {Data.MarksRow} row
+ * @param {HTMLElement | null} button
+ */
+function rowOf(row, button) {
+  return h(
+    "li",
+    { class: row.passed ? "yes" : "no" },
+    h(
+      "span",
+      { class: "sign", role: "img", "aria-label": row.passed ? t("reached") : t("not reached") },
+      row.passed ? "✓" : "✗",
+    ),
+    h(
+      "span",
+      {},
+      row.title,
+      row.says ? h("small", {}, row.says) : null,
+      row.place?.text ? code(row.place.text) : null,
+      button,
+    ),
+    pointsOf(row.points, row.of),
+  );
+}
+
+/**
+ * A row of which nothing is known, or which is looked at now.
+ * @param {{ title: string, of: number }} row
+ * @param {boolean} now
+ */
+function waiting(row, now) {
+  const sign = h("span", { class: "sign" }, now ? "◐" : "○");
+  return h("li", { class: now ? "now" : "" }, sign, h("span", {}, row.title), pointsOf(0, row.of));
 }
 
 /**

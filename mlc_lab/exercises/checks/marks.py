@@ -1,8 +1,8 @@
 """marks: the places that are marked in a picture are just those that were counted or proven.
 
 All points are for exactly the right places. Otherwise each right mark counts and each wrong one
-takes as much away: of `r` places, `a` right marks and `b` wrong ones have (a - b) / r of the points,
-rounded down, and not less than none (`pictures.share`).
+takes as much away: of `r` places, `a` right marks and `b` wrong ones have (a - b) / r of the
+points, rounded down, and not less than none (`pictures.share`).
 """
 
 from __future__ import annotations
