@@ -3,6 +3,7 @@
 >>> card = mlc_lab.exercises.exercise("03.2", seed="ada")     # doctest: +SKIP
 >>> card.check(sch)                # a Schedule of the notebook's; or what stands in the card
 >>> card.workbench()               # or click: the schedule made there is the answer in the card
+>>> card.stepper()                 # where a step is asked for: the one that it shows
 >>> card.result                    # the marks
 >>> card.html("page.html")         # the card as it is, without a kernel
 
@@ -29,6 +30,7 @@ from mlc_lab.ir.diagnostics import MLCError
 from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
+from .stepper import Stepper
 from .view import View, traitlets
 from .workbench import Workbench
 
@@ -53,13 +55,16 @@ class Card(View):
     coming   while it is: the rows that are known, as in `marks`, and the number "n" of their answer.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
+    opener   the view that is asked for in the card: {"what": "workbench" or "stepper", "field", "n"}.
+    opened   the view that was made for it, {"model": its id, "n"}, or a "message": why there is none.
     watched  accesses of the answer, as the access view draws them, with the "position" of the one
              that is at fault, or a "message"; and the "n" of what was asked.
     rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
     """
 
     _entry, _styles = ENTRY, STYLES
-    _alone = {"busy": False, "coming": {}, "live": False, "look": {}, "watched": {}}
+    _alone = {"busy": False, "coming": {}, "live": False, "look": {}, "watched": {},
+              "opener": {}, "opened": {}}
 
     task = traitlets.Dict().tag(sync=True)
     answer = traitlets.Dict().tag(sync=True)
@@ -73,6 +78,8 @@ class Card(View):
     rules = traitlets.Dict().tag(sync=True)
     look = traitlets.Dict().tag(sync=True)
     watched = traitlets.Dict().tag(sync=True)
+    opener = traitlets.Dict().tag(sync=True)
+    opened = traitlets.Dict().tag(sync=True)
 
     def __init__(self, variant: Any, folder: Any = None, hint_cost: int = 0, solution: bool = True,
                  **traits: Any) -> None:
@@ -80,6 +87,7 @@ class Card(View):
         the others see `exercise`."""
         self.source, self.folder = variant, folder
         self._result: Result | None = None
+        self._inside: View | None = None  # what was opened in the card
         self._checked: Any = ""  # the answer that has these marks
         traits.setdefault("rules", {"cost": hint_cost, "solution": solution})
         kept = book.load().entries.get(variant.exercise.id)
@@ -145,6 +153,27 @@ class Card(View):
         bench.listeners.append(take)
         return Workbench(bench)
 
+    def stepper(self) -> Stepper:
+        """The stepper on the schedule that a prediction is about. The step that it shows is the
+        answer in the card.
+
+        Raises ExerciseError where nothing is asked about the steps of a schedule.
+        """
+        field = next((f for f in self.source.fields if f.picture and f.picture.source), None)
+        if field is None:
+            raise ExerciseError(f"{self.source.exercise.id} asks nothing about steps")
+        places = field.picture.places
+        chosen = self.answer["value"].get(field.name)
+        view = Stepper(field.picture.source,
+                       step=places.index(chosen) + 1 if chosen in places else 0)
+
+        def take(step: int) -> None:
+            value = {**self.answer["value"], field.name: places[step - 1] if step else None}
+            self.answer = {"value": value, "n": self.answer["n"] + 1}
+
+        view.on_step(take)
+        return view
+
     def _show(self, found: Result, n: int) -> Result:
         self._result = found
         self.marks = {**found.to_dict(), "n": n}
@@ -166,6 +195,19 @@ class Card(View):
         if wanted > 0 and not self._solved():
             book.hinted(self.source.exercise.id, wanted)
         self.hints = texts
+
+    @traitlets.observe("opener")
+    def _open(self, change: Any) -> None:
+        """Make a view that the page then shows in the card; the one before it is closed."""
+        if self._inside is not None:
+            self._inside.close()
+            self._inside = None
+        what, n = change["new"].get("what"), change["new"].get("n")
+        try:
+            self._inside = self.stepper() if what == "stepper" else self.workbench()
+            self.opened = {"model": self._inside.model_id, "n": n}
+        except MLCError as error:
+            self.opened = {"message": str(error), "n": n}
 
     @traitlets.observe("look")
     def _look_asked(self, change: Any) -> None:
@@ -244,7 +286,10 @@ def _field(field: Any) -> dict[str, Any]:
     drawn = field.picture
     made = {"name": field.name, "question": field.question, "kind": field.kind,
             "choices": list(field.choices)}  # fmt: skip
-    return made if drawn is None else {**made, "picture": {"kind": drawn.kind, **drawn.data}}
+    if drawn is None:
+        return made
+    view = {"view": "stepper"} if drawn.source is not None else {}
+    return {**made, "picture": {"kind": drawn.kind, **drawn.data}, **view}
 
 
 def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 0,

@@ -2,6 +2,7 @@
 
     cells(("A", (8, 8)), ("x", (8,)))      a grid for each buffer; places "A[0, 3]", "x[2]"
     lines(program)                         a program or any text; places "line 3", from 1
+    steps(program, schedule)               what the lines of a schedule do; places "step 2", from 1
     calls(module)                          the graph of a model; places are the names that it binds
 
 A mark is the name of a place, so an answer is a list of names, in JSON, in code and in a file. It
@@ -14,11 +15,12 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from ..observe.graph import VALUES, graph_of
+from ..observe.workbench import Workbench
 from ..reading import DataError, shown, similar
 
 #: places that a picture has at most
@@ -44,6 +46,8 @@ class Picture:
     places: tuple[str, ...]
     data: dict[str, Any]
     text: str
+    #: of steps the recording, which a card opens in the stepper
+    source: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not 0 < len(self.places) <= MOST_PLACES:
@@ -68,10 +72,22 @@ def cells(*buffers: tuple[str, Sequence[int]]) -> Picture:
 def lines(program: Any) -> Picture:
     """The lines of a text, or of a program as TVMScript; empty ones are no places."""
     written = (program if isinstance(program, str) else program.script()).strip("\n").split("\n")
+    return _listed(written, "line")
+
+
+def steps(program: Any, schedule: str) -> Picture:
+    """The steps of a schedule of a program, which is written as an answer is."""
+    bench = Workbench(program)
+    bench.load_python(schedule)
+    recording = bench.steps()
+    return _listed([step.python for step in recording.steps[1:]], "step", recording)
+
+
+def _listed(written: list[str], word: str, source: Any = None) -> Picture:
     width = len(str(len(written)))
     told = "\n".join(f"{n:>{width}} | {line}" for n, line in enumerate(written, 1))
-    places = tuple(f"line {n}" for n, line in enumerate(written, 1) if line.strip())
-    return Picture("lines", places, {"lines": written}, told)
+    places = tuple(f"{word} {n}" for n, line in enumerate(written, 1) if line.strip())
+    return Picture("lines", places, {"lines": written, "word": word}, told, source)
 
 
 def calls(mod: Any, name: str | None = None) -> Picture:
@@ -94,13 +110,14 @@ def calls(mod: Any, name: str | None = None) -> Picture:
 
 
 _WRITTEN = {"cells": 'as "A[0, 3]", or a range of them, "A[0, 0:4]" or "A[:, 2]"',
-            "lines": 'as "line 3", or a range of them, "lines 3-5"',
+            "lines": 'as "WORD 3", or a range of them, "WORDs 3-5"',
             "calls": "by the names of variables"}
 
 
 def how_to_write(picture: Picture) -> str:
     """How marks of a picture are written, in words."""
-    return f"marks are written {_WRITTEN[picture.kind]}, with commas between them"
+    how = _WRITTEN[picture.kind].replace("WORD", picture.data.get("word", ""))
+    return f"marks are written {how}, with commas between them"
 
 
 def marks_in(picture: Picture, value: object) -> list[str]:
@@ -148,10 +165,11 @@ def _several(picture: Picture, mark: str) -> list[str]:
     if picture.kind == "cells":
         return _elements(picture, mark)
     if picture.kind == "lines":
-        found = re.fullmatch(r"(?:lines?\s+)?(\d{1,6})(?:\s*(?:-|to)\s*(\d{1,6}))?", mark.strip())
+        word = picture.data["word"]
+        found = re.fullmatch(rf"(?:{word}s?\s+)?(\d{{1,6}})(?:\s*(?:-|to)\s*(\d{{1,6}}))?", mark.strip())
         if found:
             first, last = int(found[1]), int(found[2] or found[1])
-            asked = [f"line {n}" for n in range(first, min(last, first + MOST_PLACES) + 1)]
+            asked = [f"{word} {n}" for n in range(first, min(last, first + MOST_PLACES) + 1)]
             have = set(picture.places)
             # a range passes over empty lines, and begins and ends with a line that there is
             ok = first <= last <= len(picture.data["lines"]) and first > 0
@@ -180,4 +198,4 @@ def _elements(picture: Picture, mark: str) -> list[str]:
 
 
 __all__ = ["MarkError", "Picture", "calls", "cells", "how_to_write", "lines", "marks_in",
-           "share"]
+           "share", "steps"]

@@ -6,6 +6,7 @@ import { render as renderAccesses } from "./access.js";
 import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { MarkedPicture } from "./marks.js";
+import { Opened } from "./opened.js";
 import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
 import { speak, t } from "./words.js";
@@ -109,6 +110,8 @@ export class Card {
   /** How often accesses were asked for, and what takes their view down. */
   looks = 0;
   unwatch = () => {};
+  /** The workbench or the stepper, opened in the card. @type {Opened | null} */
+  opened = null;
   /** The pictures in which places are marked, by their fields. @type {Map<string, MarkedPicture>} */
   pictures = new Map();
 
@@ -138,6 +141,7 @@ export class Card {
       ["coming", () => this.drawMarks()],
       ["answer", () => this.follow()],
       ["watched", () => this.drawWatched()],
+      ["opened", () => this.opened?.show()],
     ];
     for (const [name, act] of this.followed) model.on(`change:${name}`, act);
     this.drawAnswer();
@@ -149,6 +153,7 @@ export class Card {
   close() {
     clearTimeout(this.timer);
     this.unwatch();
+    this.opened?.close();
     for (const [name, act] of this.followed) this.model.off(`change:${name}`, act);
     this.unfollow();
   }
@@ -166,6 +171,7 @@ export class Card {
     this.rows = h("ul", { class: "marks" });
     this.helps = h("div", { class: "helps" });
     this.watched = h("div", { class: "watched", role: "status" });
+    this.opened = this.opener();
     this.view.append(
       h(
         "header",
@@ -183,11 +189,33 @@ export class Card {
         ? [h("details", {}, h("summary", {}, t("The program it starts from")), code(program))]
         : []),
       this.place,
+      ...(this.opened ? [this.opened.element] : []),
       h("div", { class: "actions" }, this.button, this.status),
       this.rows,
       this.watched,
       this.helps,
     );
+  }
+
+  /** The view in which the answer can be made too, where a kernel is there to make it. */
+  opener() {
+    const { kind, fields } = this.task;
+    const field = fields.find((one) => one.view);
+    if (!this.live || !this.model.widget_manager || !(field || kind === "schedule")) return null;
+    const asked = field
+      ? {
+          what: "stepper",
+          field: field.name,
+          label: t("Choose in the stepper"),
+          told: t("The step that it shows is your answer."),
+        }
+      : {
+          what: "workbench",
+          field: "",
+          label: t("Answer by clicking"),
+          told: t("Where the workbench stands is your answer. To type closes it."),
+        };
+    return new Opened(this.model, asked);
   }
 
   // ------------------------------------------------------------------------------- the answer
@@ -206,15 +234,18 @@ export class Card {
         ? 'i, j, k = sch.get_loops("C")\nsch.reorder(i, k, j)'
         : "@T.prim_func\ndef main(...):",
       onkeydown: (event) => event.stopPropagation(),
-      oninput: () => this.set(area.value),
+      oninput: () => {
+        this.opened?.close();
+        this.set(area.value);
+      },
     });
     area.setAttribute("data-lm-suppress-shortcuts", "true");
     area.value = trace ? "" : this.value;
     area.rows = Math.min(24, Math.max(8, area.value.split("\n").length + 1));
     const told = schedule
       ? t(
-          "Lines of a schedule sch of this program. They are read, not run. Or click: " +
-            "card = exercise(...) in a cell, and card.workbench() in the next.",
+          "Lines of a schedule sch of this program. They are read, not run. Or click them in the " +
+            "workbench, here or in a cell of its own: card.workbench().",
         )
       : t("TVMScript. It is parsed, not run.");
     this.place.replaceChildren(

@@ -132,7 +132,7 @@ export class MarkedPicture {
         );
         const number = h("span", { class: "index" }, String(at + 1));
         return line.trim()
-          ? this.place(`line ${at + 1}`, number, ...parts)
+          ? this.place(`${picture.word} ${at + 1}`, number, ...parts)
           : h("div", { class: "empty" }, number);
       }),
     );

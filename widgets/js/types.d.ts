@@ -22,6 +22,14 @@ declare namespace Data {
     send(message: object): void;
     on(event: string, listener: (message: any) => void): void;
     off(event: string, listener: (message: any) => void): void;
+    /** What makes other views of the kernel's; not on a page without one. */
+    widget_manager?: Manager;
+  }
+
+  /** The part of Jupyter's manager of widgets that shows a view inside of another one. */
+  interface Manager {
+    get_model(id: string): Promise<object>;
+    create_view(model: object): Promise<{ el: HTMLElement; remove(): void }>;
   }
 
   /** What a host calls `render` with. */
@@ -634,6 +642,8 @@ declare namespace Data {
     kind: "number" | "choice" | "order" | "several" | "marks";
     choices: string[];
     picture?: MarkPicture;
+    /** Whether there is a view besides, in which a place can be chosen too. */
+    view?: string;
   }
 
   /** What is marked in: see mlc_lab/exercises/pictures.py; the places are the field's choices. */
@@ -647,6 +657,7 @@ declare namespace Data {
   interface Lines {
     kind: "lines";
     lines: string[];
+    word: string;
   }
 
   interface Calls {
