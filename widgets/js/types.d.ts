@@ -22,6 +22,14 @@ declare namespace Data {
     send(message: object): void;
     on(event: string, listener: (message: any) => void): void;
     off(event: string, listener: (message: any) => void): void;
+    /** What makes other views of the kernel's; not on a page without one. */
+    widget_manager?: Manager;
+  }
+
+  /** The part of Jupyter's manager of widgets that shows a view inside of another one. */
+  interface Manager {
+    get_model(id: string): Promise<object>;
+    create_view(model: object): Promise<{ el: HTMLElement; remove(): void }>;
   }
 
   /** What a host calls `render` with. */
@@ -631,8 +639,33 @@ declare namespace Data {
   interface TaskField {
     name: string;
     question: string;
-    kind: "number" | "choice" | "order" | "several";
+    kind: "number" | "choice" | "order" | "several" | "marks";
     choices: string[];
+    picture?: MarkPicture;
+    /** Whether there is a view besides, in which a place can be chosen too. */
+    view?: string;
+  }
+
+  /** What is marked in: see mlc_lab/exercises/pictures.py; the places are the field's choices. */
+  type MarkPicture = Cells | Lines | Calls;
+
+  interface Cells {
+    kind: "cells";
+    grids: { name: string; shape: number[] }[];
+  }
+
+  interface Lines {
+    kind: "lines";
+    lines: string[];
+    word: string;
+  }
+
+  interface Calls {
+    kind: "calls";
+    width: number;
+    height: number;
+    boxes: { mark: string; at: [number, number, number, number]; words: string[] }[];
+    routes: [number, number][][];
   }
 
   interface Task {
@@ -656,7 +689,14 @@ declare namespace Data {
     of: number;
     passed: boolean;
     says: string;
-    place: { text?: string; element?: string; buffer?: string };
+    place: {
+      text?: string;
+      element?: string;
+      buffer?: string;
+      field?: string;
+      wrong?: string;
+      missing?: string;
+    };
   }
 
   /** The marks of an answer; without rows nothing was checked yet. */
