@@ -201,7 +201,12 @@ declare namespace Data {
     mix?: Record<string, number>;
     machine?: string;
     error?: string;
+    /** Source of kernels for GPUs, by the kind of target. */
+    sources?: Record<string, { lines: Line[]; error?: string }>;
   }
+
+  /** What is shown of a program's code: a kind of `CodeOfProgram`, or one of its `sources`. */
+  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal";
 
   interface CodeLine {
     text: string;
