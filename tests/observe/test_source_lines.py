@@ -28,7 +28,8 @@ def test_the_text_is_that_of_the_module_that_is_built(kind):
 def test_each_statement_leads_to_its_source(kind):
     found = texts(tiled(), kind)
     for program, source in [
-            ("C_local[vi, vj] = T.float32(0", "C_local["), ("C_local[vi, vj] = C_local", "C_local["),
+            ("C_local[vi, vj] = T.float32(0", "C_local["),
+            ("C_local[vi, vj] = C_local", "C_local["),
             ("A_shared[v0, v1] = A", "A_shared"), ("C[v0, v1] = C_local", "C[")]:
         lines = [text for text, at in found if any(line.startswith(program) for line in at)]
         assert len(lines) == 1 and source in lines[0], program
@@ -36,9 +37,11 @@ def test_each_statement_leads_to_its_source(kind):
 
 
 @pytest.mark.parametrize("kind, axis, memory", [
-    ("cuda", "const int threadIdx_x = threadIdx.x;", "__shared__ __align__(16) float A_shared[128];"),
+    ("cuda", "const int threadIdx_x = threadIdx.x;",
+     "__shared__ __align__(16) float A_shared[128];"),
     ("opencl", "const int threadIdx_x = get_local_id(0);", "__local float A_shared[128];"),
-    ("webgpu", "let threadIdx_x = i32(threadIdx.x);", "var<workgroup> A_shared : array<f32, 128>;"),
+    ("webgpu", "let threadIdx_x = i32(threadIdx.x);",
+     "var<workgroup> A_shared : array<f32, 128>;"),
     ("metal", "const int threadIdx_x = threadIdx.x;",
      "threadgroup alignas(16) float A_shared[128];")])
 def test_axes_came_from_bound_loops_and_shared_memory_from_its_buffer(kind, axis, memory):

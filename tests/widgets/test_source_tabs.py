@@ -39,7 +39,8 @@ def test_a_statement_lights_its_source_and_the_other_way_round(page, recording):
         left.get_by_text(UPDATE).hover()
         (line,) = lit(right, some=True)
         assert line.startswith("C_local[") and "A_shared[" in line
-        whole(right).get_by_text("A_shared : array" if name == "WGSL" else "float A_shared[").hover()
+        memory = "A_shared : array" if name == "WGSL" else "float A_shared["
+        whole(right).get_by_text(memory).hover()
         assert lit(left) == ['A_shared = T.alloc_buffer((32, 32), scope="shared")']
 
 

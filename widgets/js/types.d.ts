@@ -352,6 +352,16 @@ declare namespace Data {
     imports: string;
     at: number;
     nodes: Attempt[];
+    left?: Record<string, Left>;
+  }
+
+  /** What a program takes of a GPU's limits, [used, most]: see mlc_lab/observe/gpu/left.py. */
+  interface Left {
+    threads?: [number, number];
+    shared?: [number, number];
+    registers?: [number, number];
+    occupancy?: { warps: number; most: number; limit: string };
+    message: string;
   }
 
   interface Choice {
@@ -359,6 +369,8 @@ declare namespace Data {
     label: string;
     legal?: boolean;
     reason?: string;
+    /** Why it is suggested. */
+    note?: string;
   }
 
   /** A parameter of a primitive; which of the entries there are depends on its kind. */
