@@ -209,7 +209,12 @@ declare namespace Data {
     mix?: Record<string, number>;
     machine?: string;
     error?: string;
+    /** Source of kernels for GPUs, by the kind of target. */
+    sources?: Record<string, { lines: Line[]; error?: string }>;
   }
+
+  /** What is shown of a program's code: a kind of `CodeOfProgram`, or one of its `sources`. */
+  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal";
 
   interface CodeLine {
     text: string;
@@ -355,6 +360,16 @@ declare namespace Data {
     imports: string;
     at: number;
     nodes: Attempt[];
+    left?: Record<string, Left>;
+  }
+
+  /** What a program takes of a GPU's limits, [used, most]: see mlc_lab/observe/gpu/left.py. */
+  interface Left {
+    threads?: [number, number];
+    shared?: [number, number];
+    registers?: [number, number];
+    occupancy?: { warps: number; most: number; limit: string };
+    message: string;
   }
 
   interface Choice {
@@ -362,6 +377,8 @@ declare namespace Data {
     label: string;
     legal?: boolean;
     reason?: string;
+    /** Why it is suggested. */
+    note?: string;
   }
 
   /** A parameter of a primitive; which of the entries there are depends on its kind. */
