@@ -8,8 +8,8 @@ be behind; a test says where it is.
     chosen()                         "en" or "zh": MLC_LAB_LANGUAGE, or else the system's language
     text("Start here", "command")    the text of a domain in that language
 
-A domain is a lesson by the name of its file, "exercises", "command", "views", or "rules" (of
-refusals, by their names).
+A domain is a lesson by the name of its file, "exercises", "command", "views", "meanings" (what
+primitives and passes do), or "rules" (of refusals, by their names).
 """
 
 from __future__ import annotations

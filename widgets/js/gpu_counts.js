@@ -12,9 +12,6 @@ import { t } from "./words.js";
 const gpuOf = (recording, step) =>
   (!step.error && recording.programs[step.after].cost?.gpu) || null;
 
-/** @param {Data.GPUCounts} counts */
-const limitOf = ({ limit }) => (limit ? t(limit) : "");
-
 /** @param {Data.GPUCounts | null} counts */
 const secondsOf = (counts) => (counts && counts.seconds) || 0;
 
@@ -31,7 +28,7 @@ export function gpuFacts(recording, at) {
   const seconds = secondsOf(counts);
   const title = t("by the model, for {name}; limited by {limit}", {
     name: counts.name,
-    limit: limitOf(counts),
+    limit: counts.limit,
   });
   /** @type {Data.Fact[]} */
   const found = [{ name: t("Modelled time"), value: duration(seconds), title }];
@@ -48,8 +45,8 @@ export function gpuFacts(recording, at) {
           : [t("{ratio}× slower{against}", { ratio: digits(1 / ratio), against: "" }), "slower"];
     found.push({ name: t("Change"), value: t("{change}, by the model", { change: text }), kind });
   }
-  found.push({ name: t("Limited by"), value: limitOf(counts) });
-  return [...found, ...(counts.rows || []).map(([name, value]) => ({ name: t(name), value }))];
+  found.push({ name: t("Limited by"), value: counts.limit || "" });
+  return [...found, ...(counts.rows || []).map(([name, value]) => ({ name, value }))];
 }
 
 /**
@@ -95,7 +92,7 @@ export function gpuTable(recording, go) {
           h(
             "tr",
             {},
-            ...[t("step"), t("modelled time"), ...names.map((name) => t(name))].map((name) =>
+            ...[t("step"), t("modelled time"), ...names].map((name) =>
               h("th", { scope: "col" }, name),
             ),
           ),

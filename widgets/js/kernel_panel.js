@@ -164,7 +164,7 @@ export class KernelPanel {
       return;
     }
     const last = entry.recording.steps.length - 1;
-    this.note.textContent = t("{count} steps: {note}.", { count: last, note: t(entry.note ?? "") });
+    this.note.textContent = t("{count} steps: {note}.", { count: last, note: entry.note ?? "" });
     this.sides = new SideBySide(new Programs(entry.recording), () => {});
     this.place.replaceChildren(this.sides.element);
     this.slider.max = String(last);

@@ -354,7 +354,7 @@ class WebGPUView {
           "tbody",
           {},
           ...rows.map(([name, text]) =>
-            h("tr", {}, h("th", { scope: "row" }, t(name)), h("td", {}, text)),
+            h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, text)),
           ),
         ),
       ),
