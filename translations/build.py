@@ -66,6 +66,38 @@ def of_exercises() -> Iterator[tuple[str, str, str]]:
     for exercise in catalogue():
         for message in (exercise.title, exercise.statement, *exercise.hints):
             yield "exercises", message, f"exercise {exercise.id}"
+    yield from of_checks()
+
+
+def of_checks() -> Iterator[tuple[str, str, str]]:
+    """The same of what exercises check and ask: `row(...)` and `Field(...)`, choices in words."""
+    for path in sorted((ROOT / "mlc_lab" / "exercises" / "catalogue").glob("ex_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name("row"), args=[_, _, said, *_]) | ast.Call(
+                        func=ast.Name("Field"), args=[_, said, *_]):
+                    message = _template(said)
+                    if lessons.has_words(re.sub(r"\{\w+\}", "", message)):
+                        yield "exercises", message, path.relative_to(ROOT).as_posix()
+    for exercise in catalogue():
+        asked = [{choice for field in exercise.variant(seed).fields for choice in field.choices}
+                 for seed in range(4)] if exercise.fields else [set()]
+        for choice in sorted(set.intersection(*asked)):  # others are names of the variant
+            if re.search(r"[a-z]{2}", choice) and not choice.isidentifier():
+                yield "exercises", choice, f"exercise {exercise.id}"
+
+
+def _template(said: ast.expr) -> str:
+    """A literal, or an f-string with a place for each value: {v.most:,} is {most}."""
+    match said:
+        case ast.Constant(str(message)):
+            return message
+        case ast.JoinedStr(values=parts):
+            places = [p for p in parts if isinstance(p, ast.FormattedValue)]
+            return "".join(str(p.value) if isinstance(p, ast.Constant) else
+                           f"{{value{places.index(p) if len(places) > 1 else ''}}}"
+                           for p in parts)
+    return ""
 
 
 def of_commands() -> Iterator[tuple[str, str, str]]:

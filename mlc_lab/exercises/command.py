@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ..language import text
+from ..language import filled, text
 from ..reading import DataError, read_json
 from . import book
 from .catalogue import catalogue, get
@@ -99,8 +99,9 @@ def shown(variant: Variant) -> str:
         lines += [variant.program.script(), ""]
     for field in variant.fields:
         choices = f"   {field.kind} of: {', '.join(field.choices)}" if field.choices else ""
-        lines.append(f"  {field.name}: {field.question}{choices}")
-    lines += [f"  {check.points} points: {check.title}" for check in variant.checks]
+        lines.append(f"  {field.name}: {filled(field.question, 'exercises')}{choices}")
+    lines += [f"  {check.points} points: {filled(check.title, 'exercises')}"
+              for check in variant.checks]
     return "\n".join(lines)
 
 

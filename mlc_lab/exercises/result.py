@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from ..language import filled
+
 
 @dataclass
 class Found:
@@ -85,7 +87,7 @@ class Result:
             return "\n".join(out)
         for row in self.rows:
             mark = "+" if row.passed else "-"
-            out.append(f"  {mark} {row.title}  ({row.points} of {row.of})")
+            out.append(f"  {mark} {filled(row.title, 'exercises')}  ({row.points} of {row.of})")
             out += _indented(row.says, "      ") if row.says else []
             if row.place.get("text"):
                 out += _indented(row.place["text"], "      | ")

@@ -633,6 +633,8 @@ declare namespace Data {
     question: string;
     kind: "number" | "choice" | "order" | "several";
     choices: string[];
+    /** the choices in the reader's language */
+    said?: string[];
   }
 
   interface Task {

@@ -6,7 +6,7 @@
 // t("buffer"), t("new"), t("changed"), t("moved"), t("removed"), t("step"), t("state"),
 // t("memory operands"), t("load"), t("store"), t("fma"), t("arithmetic"), t("shuffle"), t("compare"),
 // t("size"), t("line"), t("ways"), t("warps"), t("blocks"), t("registers"), t("shared memory"),
-// t("program").
+// t("program"), t("group").
 
 /** The texts in another language, by the English ones; its name is that of "". @type {Record<string, string>} */
 let words = {};
