@@ -27,6 +27,7 @@ from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
 from mlc_lab.exercises.result import Row
 from mlc_lab.ir.diagnostics import MLCError
+from mlc_lab.language import filled, text
 from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
@@ -52,11 +53,13 @@ class Card(View):
     wanted   hints that are asked for, 0 to 3; 4 is the solution, once it is solved or given up.
     hints    those that were given, and the solution.
     busy     whether an answer is being checked.
-    coming   while it is: the rows that are known, as in `marks`, and the number "n" of their answer.
+    coming   while it is: the rows that are known, as in `marks`, and the number "n" of the answer.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
-    opener   the view that is asked for in the card: {"what": "workbench" or "stepper", "field", "n"}.
-    opened   the view that was made for it, {"model": its id, "n"}, or a "message": why there is none.
+    opener   the view that is asked for in the card: {"what", "field", "n"}, "what" being "workbench"
+             or "stepper".
+    opened   the view that was made for it, {"model": its id, "n"}, or a "message": why there is
+             none.
     watched  accesses of the answer, as the access view draws them, with the "position" of the one
              that is at fault, or a "message"; and the "n" of what was asked.
     rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
@@ -118,7 +121,7 @@ class Card(View):
         n = self.answer["n"]
 
         def came(row: Row) -> None:
-            self.coming = {"n": n, "rows": [*self.coming["rows"], asdict(row)]}
+            self.coming = {"n": n, "rows": [*self.coming["rows"], _row(asdict(row))]}
 
         self.coming = {"n": n, "rows": []}
         self.busy = True
@@ -176,7 +179,7 @@ class Card(View):
 
     def _show(self, found: Result, n: int) -> Result:
         self._result = found
-        self.marks = {**found.to_dict(), "n": n}
+        self.marks = {**_marks(found), "n": n}
         return found
 
     # ------------------------------------------------------------------------- what the page asks
@@ -232,20 +235,20 @@ class Card(View):
     def html(self, path: Any = None) -> str:
         """The card with its answer and marks as one HTML file; written to `path` if given."""
         values = {**self._values(), **self._alone}
-        text = export.write([(values, self._static()[1])],
+        made = export.write([(values, self._static()[1])],
                             f"{self.task['id']} {self.task['title']}", ENTRY, STYLES)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+            Path(path).write_text(made, encoding="utf-8")
+        return made
 
     def _static(self) -> tuple[str, str]:
         return _told(self.task, self.answer["value"], self._result)
 
 
-def _prose(text: str) -> str:
+def _prose(markdown: str) -> str:
     """A statement as HTML: paragraphs, and programs between lines of three backquotes."""
     parts: list[str] = []
-    for at, piece in enumerate(re.split(r"^```\w*\n(.*?)^```$", text, flags=re.M | re.S)):
+    for at, piece in enumerate(re.split(r"^```\w*\n(.*?)^```$", markdown, flags=re.M | re.S)):
         if at % 2:
             parts.append(f'<pre style="{_PRE}">{escape(piece)}</pre>')
         else:
@@ -260,10 +263,10 @@ def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str,
     answer = as_text(value) if value else ""
     parts = [f"<details open><summary><b>{escape(head)}</b></summary>",
              _prose(task["statement"])]
-    for title, text in (("The program", task["program"]), ("The answer", answer),
+    for title, said in (("The program", task["program"]), ("The answer", answer),
                         ("The marks", marks)):  # fmt: skip
-        if text:
-            parts.append(f'<p>{title}:</p><pre style="{_PRE}">{escape(text)}</pre>')
+        if said:
+            parts.append(f'<p>{title}:</p><pre style="{_PRE}">{escape(said)}</pre>')
     told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
     return told, "".join(parts) + "</details>"
 
@@ -276,7 +279,8 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
         "statement": variant.statement, "kind": one.kind, "seed": variant.seed,
         "program": variant.program.script() if variant.program is not None else "",
         "fields": [_field(f) for f in variant.fields],
-        "rows": [{"title": check.title, "of": check.points} for check in variant.checks],
+        "rows": [{"title": filled(check.title, "exercises"), "of": check.points}
+                 for check in variant.checks],
         "before": {"points": known.points, "of": known.of} if known is not None else None,
     }  # fmt: skip
 
@@ -284,8 +288,9 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
 def _field(field: Any) -> dict[str, Any]:
     """A place of a prediction, as plain data."""
     drawn = field.picture
-    made = {"name": field.name, "question": field.question, "kind": field.kind,
-            "choices": list(field.choices)}  # fmt: skip
+    made = {"name": field.name, "question": filled(field.question, "exercises"),
+            "kind": field.kind, "choices": list(field.choices),
+            "said": [text(choice, "exercises") for choice in field.choices]}  # fmt: skip
     if drawn is None:
         return made
     view = {"view": "stepper"} if drawn.source is not None else {}
@@ -317,12 +322,23 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
     else:
         value = answer if isinstance(answer, str) else "" if answer is None else as_text(answer)
     values = {"task": task, "answer": {"value": value, "n": 0}, "asked": 0, "wanted": 0,
-              "marks": {**result.to_dict(), "n": 0}, "hints": hints, "wrap": False,
+              "marks": {**_marks(result), "n": 0}, "hints": hints, "wrap": False,
               "rules": {"cost": 0, "solution": True}, **Card._alone}
     told = _told(task, answer, result)[1]
     if solution:
         told += f'<p>A solution:</p><pre style="{_PRE}">{escape(hints[3])}</pre>'
     return values, told
+
+
+def _marks(result: Any) -> dict[str, Any]:
+    """Marks as plain data, their titles in the reader's language."""
+    found = result.to_dict()
+    return {**found, "rows": [_row(row) for row in found["rows"]]}
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the marks, its title in the reader's language."""
+    return {**row, "title": filled(row["title"], "exercises")}
 
 
 def _shown(variant: Any, answer: Any) -> Any:
@@ -345,8 +361,8 @@ def _shown(variant: Any, answer: Any) -> Any:
 
 def page_of(cards: list[tuple[dict[str, Any], str]], title: str, head: str = "") -> str:
     """Cards on one page without a kernel; `head` is HTML that stands above them."""
-    text = export.write(cards, title, ENTRY, STYLES)
-    return text.replace("</h1>", "</h1>" + head, 1)
+    made = export.write(cards, title, ENTRY, STYLES)
+    return made.replace("</h1>", "</h1>" + head, 1)
 
 
 __all__ = ["Card", "exercise", "kept", "page_of"]

@@ -16,7 +16,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from ..language import text
+from ..language import filled, text
 from ..reading import DataError, read_json
 from . import book
 from .catalogue import catalogue, get
@@ -141,17 +141,19 @@ def shown(variant: Variant) -> str:
         lines += [variant.program.script(), ""]
     for field in variant.fields:
         lines.append(asked(field))
-    lines += [f"  {check.points} points: {check.title}" for check in variant.checks]
+    lines += [f"  {check.points} points: {filled(check.title, 'exercises')}"
+              for check in variant.checks]
     return "\n".join(lines)
 
 
 def asked(field: Field) -> str:
     """A place of a prediction as text: the question, and what can be answered."""
+    question = filled(field.question, "exercises")
     if field.picture is not None:
         picture = textwrap.indent(field.picture.text, "      ")
-        return f"  {field.name}: {field.question}\n{picture}\n    {how_to_write(field.picture)}"
+        return f"  {field.name}: {question}\n{picture}\n    {how_to_write(field.picture)}"
     choices = f"   {field.kind} of: {', '.join(field.choices)}" if field.choices else ""
-    return f"  {field.name}: {field.question}{choices}"
+    return f"  {field.name}: {question}{choices}"
 
 
 __all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "asked", "exercise", "from_text", "map_of", "shown",

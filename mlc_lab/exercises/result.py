@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from ..language import filled
+
 
 @dataclass
 class Found:
@@ -40,7 +42,8 @@ class Row:
     place: dict[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        out = [f"  {'+' if self.passed else '-'} {self.title}  ({self.points} of {self.of})"]
+        title = filled(self.title, "exercises")
+        out = [f"  {'+' if self.passed else '-'} {title}  ({self.points} of {self.of})"]
         out += _indented(self.says, "      ") if self.says else []
         if self.place.get("text"):
             out += _indented(self.place["text"], "      | ")

@@ -85,6 +85,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..above import above
+from ..language import text
 from ..reading import DataError, read_json
 
 if TYPE_CHECKING:
@@ -412,8 +413,8 @@ def _parts(parts: Any, lines: int) -> None:
                 part[0], str) else None  # fmt: skip
             _need(kinds is not None and tuple(map(type, part[1:])) == kinds, f"parts[{i}]",
                   f"has {part!r}, which is no part")  # fmt: skip
-            for text in part[2] if part[0] == "buffer" else ():
-                _need(isinstance(text, str), f"parts[{i}]", "has a shape that is no list of texts")
+            for size in part[2] if part[0] == "buffer" else ():
+                _need(isinstance(size, str), f"parts[{i}]", "has a shape that is no list of texts")
 
 
 def _code(code: Any, programs: int) -> None:
@@ -547,4 +548,4 @@ class Recorder:
             return
         first, _, rest = docstring.strip().partition("\n\n")
         meaning = " ".join(line.strip() for line in first.split("\n"))
-        self.recording.docs[op] = {"meaning": meaning, "doc": rest.strip("\n")}
+        self.recording.docs[op] = {"meaning": text(meaning, "meanings"), "doc": rest.strip("\n")}

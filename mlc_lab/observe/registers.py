@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
+from ..language import text
 from ..tir.expr import BufferLoad
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements, pre_order
@@ -100,7 +101,7 @@ def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, An
         if named is None:
             continue
         own = [s for place in places or sorted(loop.lines) for s in stores.get(place, ())]
-        what = "a value that was kept on the stack" if n in loop.on_stack else _what(
+        what = text("a value that was kept on the stack", "views") if n in loop.on_stack else _what(
             line, kind, parts[0] in adds, own, stores_to_memory)
         name = re.sub(r"^q", "v", named[1])
         number = int(re.sub(r"\D", "", name))
@@ -110,7 +111,7 @@ def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, An
             known.append(what)
     groups: dict[str, list[str]] = {}
     for number in sorted(found):
-        groups.setdefault(", then ".join(found[number]), []).append(names[number])
+        groups.setdefault(text(", then ", "views").join(found[number]), []).append(names[number])
     return [{"registers": registers, "what": what} for what, registers in groups.items()]
 
 
@@ -118,10 +119,12 @@ def _what(line: str, kind: str, adds: bool, stores: list[Work], stored: bool) ->
     """What an instruction that writes a register leaves in it."""
     if adds:
         target = _named(s.buffer.name for s in stores if type(s) is BufferStore)
-        return f"sums of {target or 'the iterations'}"
+        return text("sums of {name}", "views").format(
+            name=target or text("the iterations", "views"))
     spreads = _SPREADS.match(line) is not None
     if kind != "load" and not (spreads and ("(" in line or "[" in line)):
-        return "one value in every lane" if spreads else "values on their way"
+        return (text("one value in every lane", "views") if spreads else
+                text("values on their way", "views"))
     one: list[str] = []
     many: list[str] = []
     targets = () if stored else {s.buffer for s in stores if type(s) is BufferStore}
@@ -134,9 +137,12 @@ def _what(line: str, kind: str, adds: bool, stores: list[Work], stored: bool) ->
                 if not wide:
                     many.append(n.buffer.name)
     if spreads:
-        return f"an element of {_named(one) or 'memory'} in every lane"
-    return (f"vectors of {_named(many) or 'memory'}" if width_of(line) else
-            f"an element of {_named(one) or _named(many) or 'memory'}")
+        return text("an element of {name} in every lane", "views").format(
+            name=_named(one) or text("memory", "views"))
+    said = text("vectors of {name}", "views") if width_of(line) else text(
+        "an element of {name}", "views")
+    return said.format(name=_named(many) or text("memory", "views")) if width_of(line) else (
+        said.format(name=_named(one) or _named(many) or text("memory", "views")))
 
 
 def _named(names: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from ..language import text
 from ..reading.python_text import parse_expression
 from ..schedule.error import ScheduleError, rule_in_words
 from ..schedule.instruction import InstructionKind
@@ -163,8 +164,8 @@ class Palette:
         try:
             parameters = build(self)
         except NotHere as nothing:
-            return Entry(method, group, kind.meaning, False, [], *nothing.args)
-        made = Entry(method, group, kind.meaning, False, parameters)
+            return Entry(method, group, text(kind.meaning, "meanings"), False, [], *nothing.args)
+        made = Entry(method, group, text(kind.meaning, "meanings"), False, parameters)
         probed = next((p for p in parameters if p.extra.pop("probe", False)), None)
         args = made.arguments()
         if probed is None:

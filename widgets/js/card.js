@@ -285,7 +285,7 @@ export class Card {
       return this.ordered(field, legend, value ?? field.choices, disabled);
     const several = field.kind === "several";
     const name = `${this.task.id}-${field.name}-${Math.random().toString(36).slice(2)}`;
-    const boxes = field.choices.map((choice) => {
+    const boxes = field.choices.map((choice, at) => {
       const input = h("input", {
         type: several ? "checkbox" : "radio",
         name,
@@ -300,7 +300,7 @@ export class Card {
           this.fill(field.name, several ? values : values[0], false);
         },
       });
-      return h("label", {}, input, choice);
+      return h("label", {}, input, field.said?.[at] ?? choice);
     });
     return h("fieldset", {}, legend, boxes);
   }

@@ -658,6 +658,8 @@ declare namespace Data {
     question: string;
     kind: "number" | "choice" | "order" | "several" | "marks";
     choices: string[];
+    /** the choices in the reader's language */
+    said?: string[];
     picture?: MarkPicture;
     /** Whether there is a view besides, in which a place can be chosen too. */
     view?: string;

@@ -85,7 +85,7 @@ export class WorkbenchView {
     this.root = h("section", {
       class: "mlc bench",
       role: "group",
-      "aria-roledescription": "workbench",
+      "aria-roledescription": t("workbench"),
       tabindex: "-1",
     });
     element.replaceChildren(this.root);
