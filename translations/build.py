@@ -27,7 +27,11 @@ from mlc_lab.cli import _parser
 from mlc_lab.exercises.catalogue import catalogue
 from mlc_lab.language import FOLDER, LANGUAGES, lessons
 from mlc_lab.language.command import texts_of
+from mlc_lab.observe.passes import doc_of
+from mlc_lab.relax import transform
+from mlc_lab.relax.transform import PASSES
 from mlc_lab.schedule.error import RULE
+from mlc_lab.schedule.instruction import InstructionKind
 
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "translations"
@@ -41,7 +45,7 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "16_tuning_for_a_gpu", "17_blocks_to_machine_code", "18_why_a_split_is_legal",
     "19_vectors_and_the_pipeline", "20_all_cores", "21_extend_the_lab",
     "22_convolution_and_attention", "23_a_small_language_model", "exercises", "command",
-    "views", "rules")}
+    "views", "rules", "meanings")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
                                         b"Generated-By"))
@@ -62,6 +66,38 @@ def of_exercises() -> Iterator[tuple[str, str, str]]:
     for exercise in catalogue():
         for message in (exercise.title, exercise.statement, *exercise.hints):
             yield "exercises", message, f"exercise {exercise.id}"
+    yield from of_checks()
+
+
+def of_checks() -> Iterator[tuple[str, str, str]]:
+    """The same of what exercises check and ask: `row(...)` and `Field(...)`, choices in words."""
+    for path in sorted((ROOT / "mlc_lab" / "exercises" / "catalogue").glob("ex_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Call(func=ast.Name("row"), args=[_, _, said, *_]) | ast.Call(
+                        func=ast.Name("Field"), args=[_, said, *_]):
+                    message = _template(said)
+                    if lessons.has_words(re.sub(r"\{\w+\}", "", message)):
+                        yield "exercises", message, path.relative_to(ROOT).as_posix()
+    for exercise in catalogue():
+        asked = [{choice for field in exercise.variant(seed).fields for choice in field.choices}
+                 for seed in range(4)] if exercise.fields else [set()]
+        for choice in sorted(set.intersection(*asked)):  # others are names of the variant
+            if re.search(r"[a-z]{2}", choice) and not choice.isidentifier():
+                yield "exercises", choice, f"exercise {exercise.id}"
+
+
+def _template(said: ast.expr) -> str:
+    """A literal, or an f-string with a place for each value: {v.most:,} is {most}."""
+    match said:
+        case ast.Constant(str(message)):
+            return message
+        case ast.JoinedStr(values=parts):
+            places = [p for p in parts if isinstance(p, ast.FormattedValue)]
+            return "".join(str(p.value) if isinstance(p, ast.Constant) else
+                           f"{{value{places.index(p) if len(places) > 1 else ''}}}"
+                           for p in parts)
+    return ""
 
 
 def of_commands() -> Iterator[tuple[str, str, str]]:
@@ -98,6 +134,17 @@ def of_views() -> Iterator[tuple[str, str, str]]:
                     yield "views", message, path.relative_to(ROOT).as_posix()
 
 
+def of_meanings() -> Iterator[tuple[str, str, str]]:
+    """What primitives and passes do, in the first sentence of their docstrings: views show it."""
+    yield "meanings", "The program as it was.", "mlc_lab/observe/session.py"
+    for kind in InstructionKind.by_method.values():
+        yield "meanings", kind.meaning, f"sch.{kind.method}"
+    for name in sorted(PASSES):
+        if isinstance(getattr(transform, name), type):
+            continue  # what passes are made of
+        yield "meanings", doc_of(name)["meaning"], f"relax.transform.{name}"
+
+
 def of_rules() -> Iterator[tuple[str, str, str]]:
     """The rules that refusals name: a translation says what a rule asks for."""
     yield "rules", RULE, "mlc_lab/schedule/error.py"
@@ -126,7 +173,8 @@ def _values(rule: ast.expr) -> Iterator[str]:
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_commands(), of_views(), of_rules()):
+    for source in (of_lessons(), of_exercises(), of_commands(), of_views(), of_meanings(),
+                   of_rules()):
         for domain, message, where in source:
             if domain not in made:
                 made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)

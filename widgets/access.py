@@ -12,6 +12,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.observe.access import results_to_dict
 
 from . import export, picture
@@ -99,15 +100,15 @@ class AccessView(View):
 
     def html(self, path: Any = None, title: str | None = None) -> str:
         """The view as one HTML page, with all caches simulated so far; written to `path`."""
-        text = write(self.source, self.shown, self.configuration, title)
+        made = write(self.source, self.shown, self.configuration, title)
         if path is not None:
             with open(path, "w", encoding="utf-8") as file:
-                file.write(text)
-        return text
+                file.write(made)
+        return made
 
     def _static(self) -> tuple[str, str]:
-        text = f"Accesses of {self.source.title}: {self.source.total:,}"
-        return text, static(self.source, self.shown)
+        said = f"Accesses of {self.source.title}: {self.source.total:,}"
+        return said, static(self.source, self.shown)
 
     def _pictures(self) -> list[str]:
         rows = [(x.name, x.misses, f"{x.misses:,} misses, {x.hits:,} found here")
@@ -121,8 +122,8 @@ def write(trace: Any, results: list[Any], configuration: int, title: str | None)
         "trace": trace.to_dict(), "results": results_to_dict(results),
         "configuration": configuration, "position": 0, **AccessView._alone,
     }  # fmt: skip
-    return export.write([(values, static(trace, results))], title or f"Accesses of {trace.title}",
-                        ENTRY, styles=STYLES)
+    title = title or text("Accesses of {title}", "views").format(title=trace.title)
+    return export.write([(values, static(trace, results))], title, ENTRY, styles=STYLES)
 
 
 def page(trace: Any, caches: Any = None, title: str | None = None) -> str:
@@ -142,8 +143,8 @@ def static(trace: Any, results: list[Any]) -> str:
         body = f'<pre style="{_PRE}">{escape(chr(10).join(lines))}</pre>'
         parts.append(f"<details><summary>{escape(title)}</summary>{body}</details>")
     texts = {"The first accesses": trace.table(60), "The lowered program": trace.text}
-    for head, text in texts.items():
-        body = f'<pre style="{_PRE}">{escape(text)}</pre>'
+    for head, said in texts.items():
+        body = f'<pre style="{_PRE}">{escape(said)}</pre>'
         parts.append(f"<details><summary>{head}</summary>{body}</details>")
     parts += [f"<p>{escape(note)}</p>" for note in trace.notes]
     return f"<div>{''.join(parts)}</div>"

@@ -16,6 +16,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.observe import accesses
 from mlc_lab.observe.live import Choices, Point, key_of
 
@@ -427,7 +428,8 @@ def write(source: Choices, state: Any) -> str:
     found = values(source, state)
     _fit(found["all"], source, state)
     view = {**found, "addressed": True}, static(source, state)
-    return export.write([view], f"Choices of {source.title}", ENTRY, STYLES)
+    title = text("Choices of {title}", "views").format(title=source.title)
+    return export.write([view], title, ENTRY, STYLES)
 
 
 def _fit(shown: dict[str, Any], source: Choices, state: Any) -> None:

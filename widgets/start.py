@@ -64,6 +64,18 @@ class Lesson:
     was_run: bool
 
 
+#: characters of Chinese that are read in the time of one English word
+CHARACTERS = 1.6
+_CHINESE = re.compile("[\u3400-\u9fff]")
+#: these, and the punctuation of Chinese
+_WIDE = re.compile("[\u3000-\u9fff\uff00-\uffef]")
+
+
+def words_of(text: str) -> float:
+    """The words of a text; Chinese, which has no spaces between words, by its characters."""
+    return len(_WIDE.sub(" ", text).split()) + len(_CHINESE.findall(text)) / CHARACTERS
+
+
 def minutes(cells: Sequence[dict[str, Any]]) -> int:
     """How long a lesson takes: reading its text and code, running its cells, and the exercises of a
     numbered list; to the next five minutes. The card of an exercise says its own time."""
@@ -73,8 +85,8 @@ def minutes(cells: Sequence[dict[str, Any]]) -> int:
         if cell["cell_type"] == "code":
             total += CELL + LINE * sum(bool(line.strip()) for line in text.splitlines())
             continue
-        total += len(text.split()) / WORDS
-        if re.match(r"#+ Exercises", text):
+        total += words_of(text) / WORDS
+        if re.match(r"#+ (Exercises|练习)", text):
             total += EXERCISE * len(re.findall(r"^\d+\. ", text, re.M))
     return 5 * math.ceil(total / 5)
 

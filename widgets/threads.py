@@ -11,6 +11,8 @@ from collections.abc import Callable
 from html import escape
 from typing import Any
 
+from mlc_lab.language import text
+
 from . import export, picture
 from .view import View, traitlets
 
@@ -101,7 +103,8 @@ def _values(recording: Any) -> dict[str, Any]:
 def page(recording: Any) -> str:
     """The view as one HTML page that needs no kernel and no network."""
     view = {**_values(recording), "wrap": False}, static(recording)
-    return export.write([view], f"Threads of {recording.data['kernel']}", ENTRY, STYLES)
+    title = text("Threads of {name}", "views").format(name=recording.data["kernel"])
+    return export.write([view], title, ENTRY, STYLES)
 
 
 def static(recording: Any) -> str:

@@ -14,6 +14,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from mlc_lab.language import text
+
 from . import export
 from .live import PRE, Live, compute, static, values
 from .view import traitlets
@@ -144,7 +146,8 @@ def write(source: Any) -> str:
         "typed": {"text": source.text, "n": 0}, "answer": {"n": 0, "error": source.error},
         "start": source.text, **values(source, source.first),
     }  # fmt: skip
-    return export.write([(found, static_text(source))], f"Typed: {source.title}", ENTRY, STYLES)
+    title = text("Typed: {title}", "views").format(title=source.title)
+    return export.write([(found, static_text(source))], title, ENTRY, STYLES)
 
 
 def static_text(source: Any) -> str:

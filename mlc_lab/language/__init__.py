@@ -7,9 +7,10 @@ be behind; a test says where it is.
 
     chosen()                         "en" or "zh": MLC_LAB_LANGUAGE, or else the system's language
     text("Start here", "command")    the text of a domain in that language
+    filled("at most 3 misses", ...)  the same of a text in which "{most}" has become 3
 
-A domain is a lesson by the name of its file, "exercises", "command", "views", or "rules" (of
-refusals, by their names).
+A domain is a lesson by the name of its file, "exercises", "command", "views", "meanings" (what
+primitives and passes do), or "rules" (of refusals, by their names).
 """
 
 from __future__ import annotations
@@ -49,10 +50,35 @@ def text(message: str, domain: str, language: str | None = None) -> str:
     return _catalogue(domain, language).gettext(message)
 
 
+@cache
+def _templates(domain: str, language: str) -> list[tuple[re.Pattern[str], str]]:
+    """The short texts of a domain that have places for values, as patterns of what they become."""
+    found = []
+    for message, said in texts(domain, language).items():
+        if "{" in message and "\n" not in message:
+            parts = [f"(?P<{part[1:-1]}>.+)" if part[:1] == "{" else re.escape(part)
+                     for part in re.split(r"(\{\w+\})", message)]
+            found.append((re.compile("".join(parts)), said))
+    return found
+
+
+def filled(message: str, domain: str, language: str | None = None) -> str:
+    """The same of a text whose values have been filled in already: it is known by its words."""
+    language = language or chosen()
+    said = text(message, domain, language)
+    if language == "en" or said != message:
+        return said
+    for pattern, template in _templates(domain, language):
+        match = pattern.fullmatch(message)
+        if match:
+            return template.format(**match.groupdict())
+    return message
+
+
 def texts(domain: str, language: str) -> dict[str, str]:
     """All translations of a domain into a language, by the English texts."""
     known = _catalogue(domain, language)
     return {k: v for k, v in vars(known).get("_catalog", {}).items() if k and isinstance(k, str)}
 
 
-__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "text", "texts"]
+__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "filled", "text", "texts"]

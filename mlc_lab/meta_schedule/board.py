@@ -39,6 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.diagnostics import MLCError
+from ..language import text
 from ..schedule.trace import Trace
 from .measure.runner import MODELLED
 from .board_words import said, without_decisions, words_of
@@ -132,7 +133,8 @@ class Board:
             work = flop.get(item["id"], 0.0)
             out.append({
                 "key": f"{number}.{item['id']}", "task": item["task"], "target": item["target"],
-                "label": f"{item['task']}, {_search(item, rows)}seed {item['seed']}"
+                "label": text("{task}, {search}seed {seed}", "views").format(
+                    task=item["task"], search=_search(item, rows), seed=item["seed"])
                          + (", modelled times" if item["id"] in modelled else ""),
                 "seed": item["seed"],
                 "state": item["state"], "trials_wanted": item["trials_wanted"], "flop": work,

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from ..ir.module import IRModule
+from ..language import text
 from ..observe.live_knobs import replayed
 from ..reading import MLCError
 from ..schedule import Schedule
@@ -17,9 +18,9 @@ from ..tir.stmt import For
 _DECISION = re.compile(r", decision=(\[[^\]]*\]|-?\d+)")
 
 
-def without_decisions(text: str) -> str:
+def without_decisions(python: str) -> str:
     """The text of a trace without what was decided: traces of one space have the same."""
-    return _DECISION.sub("", text)
+    return _DECISION.sub("", python)
 
 
 def words_of(trace: Trace, mod: IRModule) -> dict[str, dict[str, Any]]:
@@ -44,8 +45,9 @@ def words_of(trace: Trace, mod: IRModule) -> dict[str, dict[str, Any]]:
                 found[name] = {"label": _purpose(trace, inst),
                                "choices": [str(c) for c in inst.args["candidates"]]}
             else:
-                word = "tiles of" if isinstance(stmt, For) else "place of"
-                found[name] = {"label": f"{word} {called}", "choices": None}
+                label = (text("tiles of {loop}", "views") if isinstance(stmt, For) else
+                         text("place of {loop}", "views"))
+                found[name] = {"label": label.format(loop=called), "choices": None}
     except MLCError:
         pass
     often = [one["label"] for one in found.values()]
@@ -60,7 +62,7 @@ def _purpose(trace: Trace, choice: Instruction) -> str:
     for inst in trace.insts:
         if not set(inst.inputs).isdisjoint(choice.output_list):
             return str(inst.args.get("ann_key") or inst.kind.method)
-    return "a number"
+    return text("a number", "views")
 
 
 def said(value: Any, words: dict[str, Any] | None) -> str:

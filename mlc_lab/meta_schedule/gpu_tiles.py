@@ -62,11 +62,4 @@ def extent_of(dim: dict[int, int], sizes: list[int]) -> int:
     return 1 + sum(abs(c) * (sizes[axis] - 1) for axis, c in dim.items())
 
 
-def fitting_vector(length: int, elements: int, threads: int) -> int:
-    """The longest vector, no longer than asked, in which so many threads copy so many elements."""
-    while length > 1 and elements % (threads * length):
-        length //= 2
-    return length
-
-
-__all__ = ["Product", "Tiles", "extent_of", "fitting_vector", "tiles_of"]
+__all__ = ["Product", "Tiles", "extent_of", "tiles_of"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .gpu_tiles import Tiles, fitting_vector, tiles_of
+from ..dlight.gpu.fetch import vector_length
+from .gpu_tiles import Tiles, tiles_of
 from .mutator.mutator import annotation_of, sampling
 from .schedule_rule.auto_unroll import UNROLL
 from .schedule_rule.multi_level_tiling_gpu import FETCH
@@ -35,7 +36,7 @@ def effective_decisions(trace: Trace, product: Product | None) -> dict[int, Any]
         if key == UNROLL:
             out[index] = ("unrolled", _unrolled(tiles, wanted))
         elif (elements := next(copies, None)) is not None:
-            out[index] = ("elements", fitting_vector(wanted, elements, tiles.threads))
+            out[index] = ("elements", vector_length(elements, tiles.threads, wanted))
     return out
 
 

@@ -51,6 +51,7 @@ from ..above import above
 from .. import tir
 from ..ir import dtype as dt
 from ..ir.module import IRModule
+from ..language import text
 from ..lower import lower
 from ..lower.pipeline import as_module
 from ..machine.caches import CacheHierarchy, as_hierarchy
@@ -344,20 +345,24 @@ def accesses(
     _shapes(made, mod, sizes)
     notes = []
     if first:
-        notes.append(f"These are the accesses {first + 1:,} to {first + kept:,} of {total:,}. The "
-                     "caches are empty before them.")
+        notes.append(text("These are the accesses {first} to {last} of {total}. The caches are "
+                          "empty before them.", "views").format(
+                              first=f"{first + 1:,}", last=f"{first + kept:,}", total=f"{total:,}"))
     elif total > kept:
-        notes.append(f"These are the first {kept:,} of {total:,} accesses. Smaller shapes are "
-                     "watched whole; limit= keeps more.")
+        notes.append(text("These are the first {kept} of {total} accesses. Smaller shapes are "
+                          "watched whole; limit= keeps more.", "views").format(
+                              kept=f"{kept:,}", total=f"{total:,}"))
     hidden = sorted({v.name for v in made.plan.in_registers})
     if hidden:
-        notes.append(f"{', '.join(hidden)}: small and indexed by constants only, so kept in "
-                     "registers; that is no access of memory. registers=False shows it as memory.")
+        notes.append(text("{names}: small and indexed by constants only, so kept in registers; "
+                          "that is no access of memory. registers=False shows it as memory.",
+                          "views").format(names=", ".join(hidden)))
     if made.plan.unseen:
-        notes.append(f"What {', '.join(made.plan.unseen)} accesses is not seen.")
-    text, lines = _program_text(made)
+        notes.append(text("What {names} accesses is not seen.", "views").format(
+            names=", ".join(made.plan.unseen)))
+    program_text, lines = _program_text(made)
     name = title or next((gv.name_hint for gv in mod.functions), "main")
-    return AccessTrace(name, text, list(made.plan.places.values()), made.plan.sites, lines,
+    return AccessTrace(name, program_text, list(made.plan.places.values()), made.plan.sites, lines,
                        rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3], rows[:, ROW_HEAD:], total,
                        notes, first, last, made.plan.mask + 1)
 

@@ -41,6 +41,7 @@ from typing import TYPE_CHECKING, Any
 from ..above import above
 from ..ir.dtype import bytes_of
 from ..ir.module import GlobalVar, IRModule
+from ..language import text
 from ..tir import PrimFunc
 
 if TYPE_CHECKING:
@@ -141,10 +142,10 @@ class Graph:
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The graph view as one HTML page without a kernel; written to `path` if given."""
         page = above("view of a graph").page
-        text = page([self], title or f"Graph of {self.title}")
+        made = page([self], title or text("Graph of {title}", "views").format(title=self.title))
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+            Path(path).write_text(made, encoding="utf-8")
+        return made
 
     def show(self) -> Any:
         """The graph as a notebook widget."""

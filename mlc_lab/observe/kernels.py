@@ -13,6 +13,7 @@ from ..dlight.base import is_scheduled, schedule_of
 from ..dlight.cpu import default_rules
 from ..ir.module import IRModule
 from ..ir.structural import structural_equal
+from ..language import text
 from ..schedule import Schedule
 from ..target import Target
 from ..tir.function import PrimFunc
@@ -83,13 +84,14 @@ class Kernels:
         """
         sch = self.schedule(name)
         if sch is not None:
-            return record(sch, name).recording, "the default schedule of this kind of kernel"
+            return record(sch, name).recording, text(
+                "the default schedule of this kind of kernel", "views")
         func = self._function("kernels", name)
         if func is None:
             raise KeyError(f"there is no program of {name}")
         made = record(Schedule(IRModule({"main": func})), name).recording
-        return made, ("as it was compiled: its schedule was there before, from a search or by "
-                      "hand, or no rule fits it")
+        return made, text("as it was compiled: its schedule was there before, from a search or by "
+                          "hand, or no rule fits it", "views")
 
     def _function(self, part: str, name: str) -> PrimFunc | None:
         mod = getattr(self.executable, part, None)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..ir.module import IRModule
+from ..language import text
 from ..reading import MISTAKES, DataError, MLCError, reason
 from ..schedule import Schedule
 from ..schedule.instruction import Instruction, LoopRV
@@ -157,33 +158,35 @@ def knobs_of(trace: Trace, start: IRModule, names: Mapping[str, Any]) -> Iterato
         used.update(inst.inputs)
     needed.reverse()
     called = {rv: name for name, rv in names.items()}
-    texts, decisions = trace.as_python(), trace.decisions
+    pythons, decisions = trace.as_python(), trace.decisions
     for at, (inst, sch, table) in enumerate(replayed(trace, Schedule(start))):
-        text = texts[at]
+        python = pythons[at]
         if inst.kind.sampling and not needed[at]:
             continue  # of a step that was refused
         if inst.kind.name == "SampleCategorical":
             labels = tuple(str(int(c)) for c in inst.args["candidates"])
             name = called.get(inst.outputs, f"number {at}")
-            yield Knob("number", name, at, text, labels, int(decisions[at]),
+            yield Knob("number", name, at, python, labels, int(decisions[at]),
                        tuple(range(len(labels))))
         elif inst.kind.name == "SamplePerfectTile":
             found = _tilings(sch, table, inst, list(map(int, decisions[at])))
             if len(found) > 1:
-                name = f"tiles of {sch.get(table[inst.args['loop']]).loop_var.name}"
-                yield Knob("number", name, at, text, tuple(" × ".join(map(str, t)) for t in found),
+                loop = sch.get(table[inst.args["loop"]]).loop_var.name
+                name = text("tiles of {loop}", "views").format(loop=loop)
+                labels = tuple(" × ".join(map(str, t)) for t in found)
+                yield Knob("number", name, at, python, labels,
                            found.index(tuple(map(int, decisions[at]))), tuple(map(list, found)))
         elif inst.kind.name == "Reorder" and len(inst.args["ordered_loops"]) > 1:
             loops = tuple(_name_of(sch, table[rv]) for rv in inst.args["ordered_loops"])
             where = _block_under(sch, table[inst.args["ordered_loops"][-1]])
-            yield Knob("order", "order of loops", at, text, loops, list(range(len(loops))),
-                       where=where)
+            yield Knob("order", text("order of loops", "views"), at, python, loops,
+                       list(range(len(loops))), where=where)
         elif inst.kind.name in _COPIES or not inst.kind.pure and not needed[at]:
             said = [_copied(sch, table, inst)] if inst.kind.name in _COPIES else [
                 _name_of(sch, table[rv]) for rv in inst.inputs if rv in table]
             name = f"{inst.kind.method} {', '.join(filter(None, said))}".strip()
             where = next((_block_under(sch, table[rv]) for rv in inst.inputs if rv in table), "")
-            yield Knob("switch", name, at, text, ("off", "on"), True, where=where)
+            yield Knob("switch", name, at, python, ("off", "on"), True, where=where)
 
 
 def replayed(trace: Trace, sch: Schedule) -> Iterator[tuple[Instruction, Schedule, ReplayTable]]:

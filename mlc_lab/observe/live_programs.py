@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
+from ..language import text
 from ..machine.caches import as_hierarchy
 from ..schedule import ScheduleError
 from ..schedule.error import rule_in_words
@@ -294,7 +295,7 @@ class Programs:
         """The first accesses of a point's program in time order, and what caches make of them
         (`AccessTrace.shown`), from a process of its own; or {"message"}."""
         if point.error is not None:
-            return {"message": "This step is refused: there is no program to watch."}
+            return {"message": text("This step is refused: there is no program to watch.", "views")}
         if point.program not in self._accesses:
             whole = self.modules[point.program]
             # of a long run the beginning makes the same first accesses
@@ -309,8 +310,9 @@ class Programs:
                 if self._watcher is not watcher and "message" in found:
                     return found  # it was ended on purpose: another time
             if short and "trace" in found:
-                found["trace"]["notes"] = [f"These are the first {_ACCESSES:,} accesses of a long "
-                                           "run."]
+                found["trace"]["notes"] = [
+                    text("These are the first {kept} accesses of a long run.", "views").format(
+                        kept=f"{_ACCESSES:,}")]
             self._accesses[point.program] = found
         return self._accesses[point.program]
 

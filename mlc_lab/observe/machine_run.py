@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from ..above import above
+from ..language import text
 from .kernels import Kernels
 
 FORMAT = "mlc-lab/machine-run"
@@ -67,10 +68,11 @@ class MachineRun:
     def html(self, path: str | Path | None = None, title: str | None = None) -> str:
         """The run as one HTML page without a kernel; written to `path` if given."""
         page = above("view of a run").page
-        text = page([self], title or f"A run of {self.data['title']}")
+        titled = text("A run of {title}", "views").format(title=self.data["title"])
+        made = page([self], title or titled)
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+            Path(path).write_text(made, encoding="utf-8")
+        return made
 
     def _repr_mimebundle_(self, **kwargs: object) -> Any:
         try:

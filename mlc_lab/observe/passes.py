@@ -29,6 +29,7 @@ from typing import Any
 from ..above import above
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo, PassInstrument, Sequential
+from ..language import text as said
 from .graph import Graph, GraphError, graph_of
 from .recording import Program, Recording, Step
 
@@ -135,7 +136,9 @@ class PassRecording:
                 after = before
             name = event.info.name
             recording.steps.append(Step(name, f"{name}()", before, after, error=error))
-            recording.docs.setdefault(name, _doc_of(name))
+            doc = doc_of(name)
+            doc["meaning"] = said(doc["meaning"], "meanings")
+            recording.docs.setdefault(name, doc)
         graphs = [_graph(mod, self.function) for mod in self._programs]
         return {
             "format": FORMAT, "version": VERSION, "title": self.title,
@@ -253,12 +256,12 @@ def _graph(mod: IRModule, function: str | None) -> Graph | None:
         return None
 
 
-def _doc_of(name: str) -> dict[str, str]:
+def doc_of(name: str) -> dict[str, str]:
     """The first sentence of a pass's docstring, and the rest."""
     from ..relax import transform
 
-    text = (getattr(getattr(transform, name, None), "__doc__", "") or "").strip()
-    head, _, rest = text.partition("\n\n")
+    doc = (getattr(getattr(transform, name, None), "__doc__", "") or "").strip()
+    head, _, rest = doc.partition("\n\n")
     return {"meaning": " ".join(head.split()), "doc": rest}
 
 

@@ -65,11 +65,13 @@ Every entry may be absent. What stands in "counts" and "inner", and in the machi
     code      {"lines": [[text, [n, ...], width], ...],
                "programs": {program: {"stages": [{"name", "changed", "lines": [index, ...]}, ...],
                                       "llvm": [index, ...], "assembly": [index, ...],
-                                      "mix": {kind: count}, "machine": text, "error": text}}}
+                                      "mix": {kind: count}, "machine": text, "error": text,
+                                      "sources": {kind: {"lines": [index, ...], "error": text}}}}}
 
 There n are the numbers, from 0, of the lines of the program that a line of code came from, and the
 width is that of the vectors it works on, in bits (0: none). Each distinct line is stored once. What
-could not be made is left out, and `error` says why.
+could not be made is left out, and `error` says why. `sources` is there where loops are bound to
+threads: the kernels in the language of each kind of target, "cuda", "opencl", "webgpu", "metal".
 
 Later versions may add entries; a reader ignores those it does not know.
 """
@@ -83,6 +85,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..above import above
+from ..language import text
 from ..reading import DataError, read_json
 
 if TYPE_CHECKING:
@@ -410,8 +413,8 @@ def _parts(parts: Any, lines: int) -> None:
                 part[0], str) else None  # fmt: skip
             _need(kinds is not None and tuple(map(type, part[1:])) == kinds, f"parts[{i}]",
                   f"has {part!r}, which is no part")  # fmt: skip
-            for text in part[2] if part[0] == "buffer" else ():
-                _need(isinstance(text, str), f"parts[{i}]", "has a shape that is no list of texts")
+            for size in part[2] if part[0] == "buffer" else ():
+                _need(isinstance(size, str), f"parts[{i}]", "has a shape that is no list of texts")
 
 
 def _code(code: Any, programs: int) -> None:
@@ -430,6 +433,11 @@ def _code(code: Any, programs: int) -> None:
             _indices(stage.get("lines"), len(lines), f"{where}.stages")
         for kind in ("llvm", "assembly"):
             _indices(at.get(kind, []), len(lines), f"{where}.{kind}")
+        sources = at.get("sources", {})
+        _need(isinstance(sources, dict), f"{where}.sources", "is no object")
+        for kind, source in sources.items():
+            _need(isinstance(source, dict), f"{where}.sources", "has no object")
+            _indices(source.get("lines"), len(lines), f"{where}.sources.{kind}")
 
 
 def _cost(cost: Any, where: str) -> None:
@@ -453,9 +461,12 @@ def _cost(cost: Any, where: str) -> None:
 # ------------------------------------------------------------------------------------- building
 
 
+_TEXTS = (str, int, tuple)
+
+
 def _which(identity: object) -> Any:
     """Texts are the same when they are equal; objects, when they are one object."""
-    return identity if isinstance(identity, (str, int, tuple)) else id(identity)
+    return identity if isinstance(identity, _TEXTS) else id(identity)
 
 
 class Recorder:
@@ -476,8 +487,10 @@ class Recorder:
 
     def key(self, kind: str, name: str, identity: object, role: str = "") -> int:
         """The number of the key of an object. `role` tells apart several lines of one object."""
-        found = self._keys.setdefault((kind, _which(identity), role), len(self._keys))
-        if found == len(self.recording.keys):
+        at = (kind, identity if isinstance(identity, _TEXTS) else id(identity), role)
+        found = self._keys.get(at)  # `_which`, without a call: this runs for every line
+        if found is None:
+            found = self._keys[at] = len(self._kept)
             self.recording.keys.append((kind, name))
             self._kept.append(identity)
         return found
@@ -535,4 +548,4 @@ class Recorder:
             return
         first, _, rest = docstring.strip().partition("\n\n")
         meaning = " ".join(line.strip() for line in first.split("\n"))
-        self.recording.docs[op] = {"meaning": meaning, "doc": rest.strip("\n")}
+        self.recording.docs[op] = {"meaning": text(meaning, "meanings"), "doc": rest.strip("\n")}

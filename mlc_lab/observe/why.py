@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..language import text
 from ..machine.vectors import vector_unit
 from .assembly import kind_of, machine_code, mix, width_of
 from .inner_loop import InnerLoop, main_loop, work_by_line
@@ -157,23 +158,36 @@ def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _compared(before: float, after: float, fewer: str, more: str, as_many: str) -> str:
-    """How a count changed, with words for less and more of it: "33 % fewer", "50 % more", "16 times
-    fewer", "16 times as many". A factor is spoken of alike in both directions."""
+def _compared(before: float, after: float) -> str:
+    """How a count changed: "33 % fewer", "50 % more", "16 times fewer", "16 times as many". A
+    factor is spoken of alike in both directions."""
     ratio = max(before, after) / min(before, after)
     if ratio < 1.995:
-        share = 100 * (1 - 1 / ratio if after < before else ratio - 1)
-        return f"{share:.0f} % {fewer if after < before else more}"
-    return f"{_number(ratio)} times {fewer if after < before else as_many}"
+        share = f"{100 * (1 - 1 / ratio if after < before else ratio - 1):.0f}"
+        return (text("{share} % fewer", "views") if after < before
+                else text("{share} % more", "views")).format(share=share)
+    return (text("{times} times fewer", "views") if after < before
+            else text("{times} times as many", "views")).format(times=_number(ratio))
+
+
+def _often(before: float, after: float) -> str:
+    """The same of how often something is done: "33 % less often", "16 times as often"."""
+    ratio = max(before, after) / min(before, after)
+    if ratio < 1.995:
+        share = f"{100 * (1 - 1 / ratio if after < before else ratio - 1):.0f}"
+        return (text("{share} % less often", "views") if after < before
+                else text("{share} % more often", "views")).format(share=share)
+    return (text("{times} times less often", "views") if after < before
+            else text("{times} times as often", "views")).format(times=_number(ratio))
 
 
 def _fewer(before: float, after: float, what: str) -> str:
     """How a count of something changed: "16 times fewer L1 misses"."""
     if not before:
-        return f"{_number(after)} {what}, none before"
+        return text("{count} {what}, none before", "views").format(count=_number(after), what=what)
     if not after:
-        return f"No {what} any more"
-    return f"{_compared(before, after, 'fewer', 'more', 'as many')} {what}"
+        return text("No {what} any more", "views").format(what=what)
+    return text("{change} {what}", "views").format(change=_compared(before, after), what=what)
 
 
 def _size(before: float, after: float) -> float:
@@ -202,12 +216,17 @@ def _misses(a: Facts, b: Facts) -> Iterator[Reason]:
         return
     k = worst[1]
     old, new = a.counts["levels"][k], b.counts["levels"][k]
-    text = _fewer(old["misses"], new["misses"], f"{new['name']} misses")
+    what = text("{level} misses", "views").format(level=new["name"])
+    sentence = _fewer(old["misses"], new["misses"], what)
     name = _most_changed(a, b, lambda buffer: buffer["misses"][k])
     if name is not None:
-        text += _reuse(name, new["name"], _uses(a, name, k), _uses(b, name, k))
+        sentence += _reuse(name, new["name"], _uses(a, name, k), _uses(b, name, k))
     way = 1 if new["misses"] < old["misses"] else -1
-    yield Reason(f"{text}.", way, _size(old["misses"], new["misses"]))
+    yield Reason(_ended(sentence), way, _size(old["misses"], new["misses"]))
+
+
+def _ended(sentence: str) -> str:
+    return text("{sentence}.", "views").format(sentence=sentence)
 
 
 def _most_changed(a: Facts, b: Facts, of: Callable[[Any], int]) -> str | None:
@@ -224,24 +243,36 @@ def _uses(facts: Facts, name: str, level: int) -> float | None:
     return buffer["bytes"] / brought if brought else None
 
 
+def _times(count: float) -> str:
+    return text("once", "views") if count < 1.05 else text(
+        "{count} times", "views").format(count=_number(count))
+
+
 def _reuse(name: str, level: str, before: float | None, after: float | None) -> str:
     if after is None:
-        return f": {name} is in {level} whenever it is used"
+        return text(": {name} is in {level} whenever it is used", "views").format(
+            name=name, level=level)
     if after < 0.95:
-        text = f": of what comes into {level} of {name}, only {100 * after:.2g} % is used"
+        said = text(": of what comes into {level} of {name}, only {share} % is used",
+                    "views").format(level=level, name=name, share=f"{100 * after:.2g}")
     else:
-        times = "once" if after < 1.05 else f"{_number(after)} times"
-        text = f": each element of {name} is used {times} before it leaves {level}"
+        said = text(": each element of {name} is used {times} before it leaves {level}",
+                    "views").format(name=name, times=_times(after), level=level)
     if before is not None and not _changed(before, after):
-        return f", mostly those of {name}"  # it is asked for more or less often, not used otherwise
+        # it is asked for more or less often, not used otherwise
+        return text(", mostly those of {name}", "views").format(name=name)
     if before is None:
-        return text
-    once = "once" if before < 1.05 else f"{_number(before)} times"
+        return said
     if before < 0.95:
-        return text + (f", {100 * before:.2g} % before" if after < 0.95 else
-                       f"; before, {100 * before:.2g} % of what came in was used")
-    return text + (f"; before, each element was used {once}" if after < 0.95 else
-                   f", {once.removesuffix(' times')} before")
+        share = f"{100 * before:.2g}"
+        return said + (text(", {share} % before", "views") if after < 0.95 else
+                       text("; before, {share} % of what came in was used", "views")).format(
+                           share=share)
+    if after < 0.95:
+        return said + text("; before, each element was used {times}", "views").format(
+            times=_times(before))
+    return said + (text(", once before", "views") if before < 1.05 else
+                   text(", {count} before", "views").format(count=_number(before)))
 
 
 def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
@@ -249,18 +280,19 @@ def _traffic(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = (f.counts["bytes_read"] + f.counts["bytes_written"] for f in (a, b))
     if not _changed(old, new):
         return
-    text = f"The program asks memory for {_bytes(new)}, {_bytes(old)} before"
+    said = text("The program asks memory for {bytes}, {old} before", "views").format(
+        bytes=_bytes(new), old=_bytes(old))
     name = _most_changed(a, b, lambda buffer: buffer["bytes"])
     if name is not None:
         x, y = (f.counts["buffers"][name]["bytes"] for f in (a, b))
         if 0 < y <= x / 2:
-            text += f": elements of {name} are used {_number(x / y)} times from a register for " \
-                    "each time they are loaded or stored"
+            said += text(": elements of {name} are used {count} times from a register for each "
+                         "time they are loaded or stored", "views").format(
+                             name=name, count=_number(x / y))
         elif 0 < min(x, y) and _changed(x, y):
-            often = _compared(x, y, "less often", "more often", "as often")
-            text += f": elements of {name} are loaded and stored {often}"
-    yield Reason(f"{text}.",
-                     1 if new < old else -1, _size(old, new))
+            said += text(": elements of {name} are loaded and stored {often}", "views").format(
+                name=name, often=_often(x, y))
+    yield Reason(_ended(said), 1 if new < old else -1, _size(old, new))
 
 
 def _bytes(count: float) -> str:
@@ -275,57 +307,65 @@ def _work(a: Facts, b: Facts) -> Iterator[Reason]:
     """Operations: a step that computes values again makes more of them."""
     old, new = a.counts.get("flops") or 0, b.counts.get("flops") or 0
     if old and new and _changed(old, new):
-        text = "values are computed again" if new > old else "fewer values are computed again"
-        yield Reason(f"It does {_fewer(old, new, 'operations')}: {text}.",
-                     1 if new < old else -1, _size(old, new))
+        change = _fewer(old, new, text("operations", "views"))
+        said = (text("It does {change}: values are computed again.", "views") if new > old else
+                text("It does {change}: fewer values are computed again.", "views"))
+        yield Reason(said.format(change=change), 1 if new < old else -1, _size(old, new))
 
 
 def _vectors(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["width"], b.inner["width"]
     if old != new:
-        said = [f"vectors of {w} bits" if w else "one element at a time" for w in (new, old)]
-        yield Reason(f"The inner loop works on {said[0]}, on {said[1]} before.",
-                     1 if new > old else -1, _size(old / 32, new / 32))
+        said = [text("vectors of {bits} bits", "views").format(bits=w) if w else
+                text("one element at a time", "views") for w in (new, old)]
+        yield Reason(text("The inner loop works on {now}, on {old} before.", "views").format(
+            now=said[0], old=said[1]), 1 if new > old else -1, _size(old / 32, new / 32))
 
 
 def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = (f.inner["spills"] + f.inner["reloads"] for f in (a, b))
-    registers = b.inner["of"]
+    values = {"registers": b.inner["of"], "stored": b.inner["spills"],
+              "loaded": b.inner["reloads"], "stored_before": a.inner["spills"],
+              "loaded_before": a.inner["reloads"], "old": old}
     if new > old and _changed(old, new):
-        yield Reason(f"The {registers} vector registers do not suffice: the inner loop stores "
-                     f"{b.inner['spills']} values to the stack and loads {b.inner['reloads']} from "
-                     "it.", -1, _size(old, new))
+        said, way = text("The {registers} vector registers do not suffice: the inner loop stores "
+                         "{stored} values to the stack and loads {loaded} from it.", "views"), -1
     elif new and _changed(old, new):
-        yield Reason(f"More values of the inner loop fit into the {registers} vector registers: it "
-                     f"stores {b.inner['spills']} to the stack and loads {b.inner['reloads']} from "
-                     f"it, {a.inner['spills']} and {a.inner['reloads']} before.", 1,
-                     _size(old, new))
+        said, way = text("More values of the inner loop fit into the {registers} vector registers: "
+                         "it stores {stored} to the stack and loads {loaded} from it, "
+                         "{stored_before} and {loaded_before} before.", "views"), 1
     elif old > 0 and new == 0:
-        yield Reason(f"All values of the inner loop fit into the {registers} vector registers; "
-                     f"{old} went to or came from the stack before.", 1, _size(old, new))
+        said, way = text("All values of the inner loop fit into the {registers} vector registers; "
+                         "{old} went to or came from the stack before.", "views"), 1
+    else:
+        return
+    yield Reason(said.format(**values), way, _size(old, new))
 
 
 def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
     """A sum in memory: its next addition waits until the store can be read again."""
     old, new = a.inner["carried"], b.inner["carried"]
     if new and not old:
-        yield Reason("Each iteration of the inner loop loads what the one before it has stored: "
-                     "the sums go through memory, and each addition waits for that.", -1,
-                     math.log(4))
+        yield Reason(text("Each iteration of the inner loop loads what the one before it has "
+                          "stored: the sums go through memory, and each addition waits for that.",
+                          "views"), -1, math.log(4))
     elif old and not new:
-        yield Reason("The sums of the inner loop do not go through memory any more: no addition "
-                     "waits for a store.", 1, math.log(4))
+        yield Reason(text("The sums of the inner loop do not go through memory any more: no "
+                          "addition waits for a store.", "views"), 1, math.log(4))
 
 
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
-        effect = "each addition waits for the one before it" if new == 1 else \
-            "less of the latency of the add is hidden" if new < old else \
-            "the latency of the add is hidden" if new >= _HIDES else \
-            "more of the latency of the add is hidden"
-        sums = "sum" if new == 1 else "sums"
-        yield Reason(f"The inner loop adds to {new} independent {sums}, to {old} before: {effect}.",
+        effect = text("each addition waits for the one before it", "views") if new == 1 else \
+            text("less of the latency of the add is hidden", "views") if new < old else \
+            text("the latency of the add is hidden", "views") if new >= _HIDES else \
+            text("more of the latency of the add is hidden", "views")
+        said = (text("The inner loop adds to 1 independent sum, to {old} before: {effect}.",
+                     "views") if new == 1 else
+                text("The inner loop adds to {new} independent sums, to {old} before: {effect}.",
+                     "views"))
+        yield Reason(said.format(new=new, old=old, effect=effect),
                      1 if new > old else -1, _size(old, new))
 
 
@@ -334,17 +374,19 @@ def _effort(a: Facts, b: Facts) -> Iterator[Reason]:
     if a.inner["operations"] and b.inner["operations"]:
         old, new = (f.inner["instructions"] / f.inner["operations"] for f in (a, b))
         if _changed(old, new):
-            yield Reason(f"The inner loop takes {new:.2g} instructions for each operation, "
-                         f"{old:.2g} before.", 1 if new < old else -1, abs(math.log(new / old)))
+            said = text("The inner loop takes {new} instructions for each operation, {old} before.",
+                        "views").format(new=f"{new:.2g}", old=f"{old:.2g}")
+            yield Reason(said, 1 if new < old else -1, abs(math.log(new / old)))
 
 
 def _loads(a: Facts, b: Facts) -> Iterator[Reason]:
     if a.inner["fma"] and b.inner["fma"]:
         old, new = (f.inner["loads"] / f.inner["fma"] for f in (a, b))
         if _changed(old, new) and abs(old - new) > 0.05:
-            yield Reason(f"The inner loop loads {new:.2g} times for each multiply-add, {old:.2g} "
-                         "times before.", 1 if new < old else -1, abs(math.log(
-                             (new + 0.05) / (old + 0.05))) / 2)
+            said = text("The inner loop loads {new} times for each multiply-add, {old} times "
+                        "before.", "views").format(new=f"{new:.2g}", old=f"{old:.2g}")
+            yield Reason(said, 1 if new < old else -1,
+                         abs(math.log((new + 0.05) / (old + 0.05))) / 2)
 
 
 def _threads(a: Facts, b: Facts) -> Iterator[Reason]:
@@ -355,16 +397,17 @@ def _threads(a: Facts, b: Facts) -> Iterator[Reason]:
     way = (new > old) - (new < old)
     size = abs(math.log(new / old)) or math.log(2)
     if not b.parallel:
-        yield Reason("It runs on one core now.", way, size)
+        yield Reason(text("It runs on one core now.", "views"), way, size)
         return
     name, count = b.parallel[0]
     if count is None or cores < 2:
-        yield Reason(f"The iterations of {name} run on several cores at once.", way, size)
+        said = text("The iterations of {name} run on several cores at once.", "views")
     elif count < cores:
-        yield Reason(f"Of {cores} cores only {count} have work: {name} has {count} iterations.",
-                     way, size)
+        said = text("Of {cores} cores only {count} have work: {name} has {count} iterations.",
+                    "views")
     else:
-        yield Reason(f"The {count} iterations of {name} are shared by {cores} cores.", way, size)
+        said = text("The {count} iterations of {name} are shared by {cores} cores.", "views")
+    yield Reason(said.format(name=name, count=count, cores=cores), way, size)
 
 
 def _busy(facts: Facts, cores: int) -> int:
@@ -384,15 +427,15 @@ def _sharing(a: Facts, b: Facts) -> Iterator[Reason]:
         return
     size = _size(before, now)
     if not now:
-        yield Reason("No cache line that a thread writes is used by another one any more; before, "
-                     f"{_moved(old)}.", 1, size)
+        yield Reason(text("No cache line that a thread writes is used by another one any more; "
+                          "before, {moved}.", "views").format(moved=_moved(old)), 1, size)
     elif not before:
-        yield Reason(f"Threads use lines that others write to: {_moved(new)}, each time at the "
-                     "price of a miss.", -1, size)
+        yield Reason(text("Threads use lines that others write to: {moved}, each time at the price "
+                          "of a miss.", "views").format(moved=_moved(new)), -1, size)
     else:
-        often = _compared(before, now, "less often", "more often", "as often")
-        yield Reason(f"Cache lines move between cores {often}: {_moved(new)}; before, "
-                     f"{_moved(old)}.", 1 if now < before else -1, size)
+        said = text("Cache lines move between cores {often}: {moved}; before, {old}.", "views")
+        yield Reason(said.format(often=_often(before, now), moved=_moved(new), old=_moved(old)),
+                     1 if now < before else -1, size)
 
 
 def _moved(sharing: Mapping[str, Any]) -> str:
@@ -400,8 +443,11 @@ def _moved(sharing: Mapping[str, Any]) -> str:
     buffers = sharing["buffers"]
     name = max(buffers, key=lambda name: buffers[name]["moves"])
     lines, moves = buffers[name]["shared"], buffers[name]["moves"]
-    times = "once" if moves == 1 else f"{moves:,} times"
-    return f"{lines:,} line{'s' if lines > 1 else ''} of {name} moved between cores {times}"
+    said = (text("{lines} lines of {name} moved between cores {times}", "views") if lines > 1 else
+            text("1 line of {name} moved between cores {times}", "views"))
+    return said.format(lines=f"{lines:,}", name=name,
+                       times=text("once", "views") if moves == 1 else
+                       text("{count} times", "views").format(count=f"{moves:,}"))
 
 
 _OF_COUNTS = (_misses, _traffic, _work, _sharing)
@@ -415,8 +461,9 @@ def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
     primitive between them."""
     said: list[Reason] = []
     if a.inner and b.inner and a.inner["code"] == b.inner["code"] and a.parallel == b.parallel:
-        told = [("LLVM had done this by itself: the" if op in ("vectorize", "unroll") else "The")
-                + " machine code is the same as before."]
+        told = [text("LLVM had done this by itself: the machine code is the same as before.",
+                     "views") if op in ("vectorize", "unroll") else
+                text("The machine code is the same as before.", "views")]
     else:
         if a.counts and b.counts:
             said += [reason for rule in _OF_COUNTS for reason in rule(a, b)]
@@ -426,13 +473,17 @@ def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
         said.sort(key=lambda reason: -reason.size)
         told = [reason.text for reason in said[:_MOST]]
         if not told and a.counts and a.counts == b.counts:
-            told.append("The accesses and the cache misses are the same as before.")
+            told.append(text("The accesses and the cache misses are the same as before.",
+                             "views"))
     if a.time and b.time:
         way = 1 if b.time < a.time else -1
         ratio = max(a.time / b.time, b.time / a.time)
         if ratio > 1.05 + a.spread + b.spread and not any(r.way == way for r in said):
-            told.append(f"It is {_number(ratio)} times as {'fast' if way > 0 else 'slow'}, which "
-                        "these counts do not explain.")
+            said_of_time = (
+                text("It is {ratio} times as fast, which these counts do not explain.", "views")
+                if way > 0 else
+                text("It is {ratio} times as slow, which these counts do not explain.", "views"))
+            told.append(said_of_time.format(ratio=_number(ratio)))
     return told
 
 

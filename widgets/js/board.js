@@ -62,6 +62,10 @@ const isTimed = (trial) => trial.time !== null;
  */
 const isPredicted = (trial) => trial.predicted !== null;
 
+/** @param {string} state of a search */
+const stateOf = (state) =>
+  ({ running: t("running"), done: t("done"), stopped: t("stopped") })[state] ?? state;
+
 /** @type {Record<string, (board: BoardView, trials: Data.Trial[]) => Element | Element[]>} */
 const DRAWINGS = {
   progress: (board, trials) => board.drawProgress(trials),
@@ -330,7 +334,7 @@ class BoardView {
             stroke: COLOURS[index % 6],
           }),
         );
-        return h("label", {}, box, mark, ` ${session.label} (${session.state})`);
+        return h("label", {}, box, mark, ` ${session.label} (${stateOf(session.state)})`);
       }),
     );
   }

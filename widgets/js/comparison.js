@@ -11,7 +11,7 @@ import { marksOf, Programs, SIDES, SideBySide } from "./program.js";
 import { facts, pythonOf } from "./facts.js";
 import { followTheme } from "./theme.js";
 import { Unmeasured } from "./unmeasured.js";
-import { speak } from "./words.js";
+import { speak, t } from "./words.js";
 
 /** @typedef {ReturnType<Compare["column"]>} Column */
 
@@ -57,7 +57,7 @@ export class Compare {
     this.root = h("section", {
       class: "mlc",
       role: "group",
-      "aria-roledescription": "comparison",
+      "aria-roledescription": t("comparison"),
       tabindex: "-1",
     });
     element.replaceChildren(this.root);
@@ -85,7 +85,7 @@ export class Compare {
       ...recording,
       programs: recording.programs.map((/** @type {any} */ program) => ({ ...program })),
     };
-    this.names = names || ["Left", "Right"];
+    this.names = names || [t("Left"), t("Right")];
     this.unmeasured?.remove();
     this.unmeasured = new Unmeasured(this.recording, this.model, () => this.drawCosts(), true);
     this.halves = [
@@ -100,7 +100,7 @@ export class Compare {
       lineage: this.lineage,
       oncursor: (side, line, said) => (this.live.textContent = said),
     });
-    this.columns = ["left", "right"].map((name, i) => this.column(name, i));
+    this.columns = [0, 1].map((i) => this.column(i));
     this.legend = h("div", { class: "legend" });
     this.verdict = h("div", { class: "verdict" });
     this.nest = h(
@@ -124,9 +124,9 @@ export class Compare {
           );
         },
       },
-      "Loop nests",
+      t("Loop nests"),
     );
-    this.root.setAttribute("aria-label", `Comparison of ${title}`);
+    this.root.setAttribute("aria-label", t("Comparison of {title}", { title }));
     this.root.replaceChildren(
       h(
         "div",
@@ -154,17 +154,16 @@ export class Compare {
 
   /**
    * What stands above a pane: which step it shows, its instruction and what it cost.
-   * @param {string} name
    * @param {number} i
    */
-  column(name, i) {
+  column(i) {
     const [from, to] = this.halves[i];
     const slider = h("input", {
       type: "range",
       min: 0,
       max: to - from - 1,
       step: 1,
-      "aria-label": `Step of the ${name} schedule`,
+      "aria-label": i ? t("Step of the right schedule") : t("Step of the left schedule"),
     });
     slider.addEventListener("input", () => {
       const at = [...this.at];
@@ -174,8 +173,11 @@ export class Compare {
     const count = h("output", { class: "count" });
     const now = h("pre", { class: "now", tabindex: "0" });
     const costs = h("div", { class: "facts", role: "list" });
-    const copy = copyButton(`Copy the Python of the ${name} schedule so far`, () =>
-      pythonOf(this.preludes[i], this.recording.steps.slice(from, from + this.at[i] + 1)),
+    const copy = copyButton(
+      i
+        ? t("Copy the Python of the right schedule so far")
+        : t("Copy the Python of the left schedule so far"),
+      () => pythonOf(this.preludes[i], this.recording.steps.slice(from, from + this.at[i] + 1)),
     );
     const element = h(
       "div",
@@ -208,24 +210,35 @@ export class Compare {
       const step = this.stepAt(i);
       const last = this.halves[i][1] - this.halves[i][0] - 1;
       column.slider.value = String(at[i]);
-      column.slider.setAttribute("aria-valuetext", `${at[i]} of ${last}: ${step.op}`);
+      column.slider.setAttribute(
+        "aria-valuetext",
+        t("{at} of {last}: {name}", { at: at[i], last, name: step.op }),
+      );
       column.count.textContent = `${at[i]} / ${last}`;
-      column.now.textContent = step.python || "the program as it was";
+      column.now.textContent = step.python || t("the program as it was");
     });
     this.drawCosts();
     const [a, b] = [this.stepAt(0), this.stepAt(1)];
     this.sides.show(a.after, b.after, null, {
-      captions: [a, b].map((step, i) => `${this.names[i]}: after step ${at[i]}, ${step.op}`),
+      captions: [a, b].map((step, i) =>
+        t("{name}: after step {at}, {op}", { name: this.names[i], at: at[i], op: step.op }),
+      ),
       relate: (side, keys) => this.related(side, keys),
     });
     const counts = this.programs.counts(a.after, b.after);
     const parts = Object.keys(SIGNS_OF)
       .filter((mark) => counts[mark])
       .map((mark) =>
-        h("span", { class: `l ${mark}` }, `${SIGNS_OF[mark]} ${counts[mark]} ${mark}`),
+        h("span", { class: `l ${mark}` }, `${SIGNS_OF[mark]} ${counts[mark]} ${t(mark)}`),
       );
-    this.legend.replaceChildren(...(parts.length ? parts : ["both programs are the same"]));
-    this.live.textContent = `Left step ${at[0]}, ${a.op}. Right step ${at[1]}, ${b.op}. ${this.faster()}`;
+    this.legend.replaceChildren(...(parts.length ? parts : [t("both programs are the same")]));
+    this.live.textContent = t("Left step {left}, {a}. Right step {right}, {b}. {faster}", {
+      left: at[0],
+      a: a.op,
+      right: at[1],
+      b: b.op,
+      faster: this.faster(),
+    });
     if (tell) {
       this.model.set("left", at[0]);
       this.model.set("right", at[1]);
@@ -260,10 +273,18 @@ export class Compare {
     if (!a?.time || !b?.time) return "";
     const ratio = a.time / b.time;
     const noise = 1 + (a.spread || 0) + (b.spread || 0);
-    if (ratio < noise && 1 / ratio < noise) return "≈ equally fast within noise";
+    if (ratio < noise && 1 / ratio < noise) return t("≈ equally fast within noise");
     return ratio > 1
-      ? `▶ right is ${digits(ratio)}× faster (${duration(b.time)} against ${duration(a.time)})`
-      : `◀ left is ${digits(1 / ratio)}× faster (${duration(a.time)} against ${duration(b.time)})`;
+      ? t("▶ right is {ratio}× faster ({time} against {other})", {
+          ratio: digits(ratio),
+          time: duration(b.time),
+          other: duration(a.time),
+        })
+      : t("◀ left is {ratio}× faster ({time} against {other})", {
+          ratio: digits(1 / ratio),
+          time: duration(a.time),
+          other: duration(b.time),
+        });
   }
 
   /**

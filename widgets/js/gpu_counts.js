@@ -2,6 +2,7 @@
 // made in Python (mlc_lab/observe/gpu/steps.py).
 
 import { digits, duration, h } from "./dom.js";
+import { t } from "./words.js";
 
 /**
  * The counts of the program that a step leads to, or null.
@@ -25,9 +26,12 @@ export function gpuFacts(recording, at) {
   if (!counts) return [];
   if (counts.message) return [{ name: "GPU", value: counts.message, kind: "none" }];
   const seconds = secondsOf(counts);
-  const title = `by the model, for ${counts.name}; limited by ${counts.limit}`;
+  const title = t("by the model, for {name}; limited by {limit}", {
+    name: counts.name,
+    limit: counts.limit,
+  });
   /** @type {Data.Fact[]} */
-  const found = [{ name: "Modelled time", value: duration(seconds), title }];
+  const found = [{ name: t("Modelled time"), value: duration(seconds), title }];
   let from = at - 1;
   while (from >= 0 && !secondsOf(gpuOf(recording, recording.steps[from]))) from -= 1;
   const before = from < 0 ? 0 : secondsOf(gpuOf(recording, recording.steps[from]));
@@ -35,13 +39,13 @@ export function gpuFacts(recording, at) {
     const ratio = before / seconds;
     const [text, kind] =
       Math.abs(ratio - 1) < 0.005
-        ? ["the same", "same"]
+        ? [t("the same"), "same"]
         : ratio > 1
-          ? [`${digits(ratio)}× faster`, "faster"]
-          : [`${digits(1 / ratio)}× slower`, "slower"];
-    found.push({ name: "Change", value: `${text}, by the model`, kind });
+          ? [t("{ratio}× faster{against}", { ratio: digits(ratio), against: "" }), "faster"]
+          : [t("{ratio}× slower{against}", { ratio: digits(1 / ratio), against: "" }), "slower"];
+    found.push({ name: t("Change"), value: t("{change}, by the model", { change: text }), kind });
   }
-  found.push({ name: "Limited by", value: counts.limit || "" });
+  found.push({ name: t("Limited by"), value: counts.limit || "" });
   return [...found, ...(counts.rows || []).map(([name, value]) => ({ name, value }))];
 }
 
@@ -70,10 +74,15 @@ export function gpuTable(recording, go) {
   return h(
     "details",
     { class: "gpu-counts" },
-    h("summary", {}, "GPU counts of every step"),
+    h("summary", {}, t("GPU counts of every step")),
     h(
       "div",
-      { class: "scroll", tabindex: "0", role: "region", "aria-label": "GPU counts of every step" },
+      {
+        class: "scroll",
+        tabindex: "0",
+        role: "region",
+        "aria-label": t("GPU counts of every step"),
+      },
       h(
         "table",
         { class: "counts" },
@@ -83,7 +92,9 @@ export function gpuTable(recording, go) {
           h(
             "tr",
             {},
-            ...["step", "modelled time", ...names].map((name) => h("th", { scope: "col" }, name)),
+            ...[t("step"), t("modelled time"), ...names].map((name) =>
+              h("th", { scope: "col" }, name),
+            ),
           ),
         ),
         h("tbody", {}, ...rows),

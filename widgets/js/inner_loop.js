@@ -3,6 +3,7 @@
 
 import { escapeHTML, h } from "./dom.js";
 import { codeTokens } from "./highlight.js";
+import { t } from "./words.js";
 
 const REGISTER = /\b(?:[xyz]mm\d+|[vq]\d+)\b/;
 
@@ -26,7 +27,9 @@ export function ranges(names) {
     else runs.push([name]);
   }
   return runs
-    .map((run) => (run.length > 2 ? `${run[0]} to ${run.at(-1)}` : run.join(", ")))
+    .map((run) =>
+      run.length > 2 ? t("{first} to {last}", { first: run[0], last: run.at(-1) }) : run.join(", "),
+    )
     .join(", ");
 }
 
@@ -40,12 +43,12 @@ export class InnerLoopPane {
   #marked = "";
 
   constructor() {
-    this.#head = h("h4", {}, "Inner loop in machine code");
-    this.#held = h("ul", { class: "held", "aria-label": "What lives in which vector register" });
+    this.#head = h("h4", {}, t("Inner loop in machine code"));
+    this.#held = h("ul", { class: "held", "aria-label": t("What lives in which vector register") });
     this.#text = h("div", {
       class: "asm",
       role: "region",
-      "aria-label": "Inner loop in machine code",
+      "aria-label": t("Inner loop in machine code"),
       tabindex: "0",
     });
     this.element = h("div", {}, this.#head, this.#held, this.#text);
@@ -62,8 +65,8 @@ export class InnerLoopPane {
     this.#inner = inner;
     const text = inner?.text ?? [];
     this.#head.textContent = text.length
-      ? `Inner loop in machine code: ${text.length} instructions`
-      : "Inner loop in machine code";
+      ? t("Inner loop in machine code: {count} instructions", { count: text.length })
+      : t("Inner loop in machine code");
     this.#held.replaceChildren(
       ...(inner?.held ?? []).map(({ registers, what }) => {
         const pressed = what === this.#marked;

@@ -4,6 +4,7 @@
 import { h } from "./dom.js";
 import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
+import { speak, t } from "./words.js";
 
 /** The class of the place of a view that a kernel follows, and what tells it that this one is gone.
  * JupyterLab's widgets do not hear of a kernel that died: the extension sends the event. */
@@ -41,8 +42,8 @@ function note() {
   return h(
     "section",
     { class: "mlc left", role: "alert" },
-    h("strong", {}, "This view has lost its kernel, which was restarted or has ended."),
-    " It stays as it was; nothing new is computed. Run the cell again to make it live.",
+    h("strong", {}, t("This view has lost its kernel, which was restarted or has ended.")),
+    t(" It stays as it was; nothing new is computed. Run the cell again to make it live."),
   );
 }
 
@@ -61,8 +62,9 @@ export function followed(view, alone) {
         if (!el.classList.contains(FOLLOWED)) return;
         el.classList.remove(FOLLOWED);
         close?.();
-        const told = note();
         const place = h("div", {});
+        speak(model, place);
+        const told = note();
         el.replaceChildren(told, place);
         const stop = followTheme(told);
         const values = { ...alone, ...view.left?.(model) };

@@ -2,6 +2,7 @@
 
 import { duration, gunzip, h, later, sure } from "./dom.js";
 import { Programs, SideBySide } from "./program.js";
+import { t } from "./words.js";
 
 export class KernelPanel {
   /** @type {Data.Run} */
@@ -33,7 +34,7 @@ export class KernelPanel {
       type: "range",
       min: 0,
       value: 0,
-      "aria-label": "Step of the schedule",
+      "aria-label": t("Step of the schedule"),
     });
     this.slider.addEventListener("input", () => this.showStep(Number(this.slider.value)));
     // The view's keys go from instruction to instruction; here they go from step to step.
@@ -52,13 +53,13 @@ export class KernelPanel {
     this.details = h(
       "details",
       { ontoggle: () => this.open() },
-      h("summary", {}, "Its program and schedule"),
+      h("summary", {}, t("Its program and schedule")),
       this.note,
       this.schedule,
     );
     this.element = h(
       "section",
-      { class: "kernel-panel", "aria-label": "Kernel" },
+      { class: "kernel-panel", "aria-label": t("Kernel") },
       this.head,
       this.node,
       this.details,
@@ -91,7 +92,10 @@ export class KernelPanel {
     this.element.hidden = !step?.kernel && !this.name;
     if (!step?.kernel) return;
     this.name = step.name;
-    this.head.textContent = `Kernel ${step.name}, ${duration(step.seconds)}`;
+    this.head.textContent = t("Kernel {name}, {time}", {
+      name: step.name,
+      time: duration(step.seconds),
+    });
     this.drawNode(step.node);
     this.open();
   }
@@ -107,7 +111,7 @@ export class KernelPanel {
   drawNode(number) {
     const node = number === null ? undefined : this.run.nodes[number];
     if (!node) {
-      this.node.replaceChildren(h("p", { class: "dim" }, "Its node in the graph is not known."));
+      this.node.replaceChildren(h("p", { class: "dim" }, t("Its node in the graph is not known.")));
       return;
     }
     /**
@@ -127,12 +131,12 @@ export class KernelPanel {
         : [],
     );
     this.node.replaceChildren(
-      h("p", {}, "Node ", h("code", {}, `${node.name} = ${node.label}(…)`), ` ${node.type}`),
-      h("p", {}, "takes ", ...node.takes.flatMap((t) => [link(t.node, t.name), ` ${t.type} `])),
+      h("p", {}, t("Node "), h("code", {}, `${node.name} = ${node.label}(…)`), ` ${node.type}`),
+      h("p", {}, t("takes "), ...node.takes.flatMap((t) => [link(t.node, t.name), ` ${t.type} `])),
       h(
         "p",
         {},
-        users.length ? "goes to " : "goes to the result",
+        users.length ? t("goes to ") : t("goes to the result"),
         ...users.flatMap((u) => [u, " "]),
       ),
     );
@@ -145,8 +149,8 @@ export class KernelPanel {
     this.schedule.hidden = !entry?.recording;
     if (!entry) {
       this.note.textContent = this.live
-        ? "Looking for its schedule …"
-        : "This page does not have it: making the schedules of all kernels took too long.";
+        ? t("Looking for its schedule …")
+        : t("This page does not have it: making the schedules of all kernels took too long.");
       if (this.live && !this.asked.has(this.name)) {
         this.asked.add(this.name);
         this.model.send({ type: "kernel", name: this.name });
@@ -156,11 +160,11 @@ export class KernelPanel {
     this.drawn = this.name;
     this.recording = entry.recording || null;
     if (!entry.recording) {
-      this.note.textContent = `Not shown: ${entry.error}.`;
+      this.note.textContent = t("Not shown: {why}.", { why: entry.error });
       return;
     }
     const last = entry.recording.steps.length - 1;
-    this.note.textContent = `${last} steps: ${entry.note}.`;
+    this.note.textContent = t("{count} steps: {note}.", { count: last, note: entry.note ?? "" });
     this.sides = new SideBySide(new Programs(entry.recording), () => {});
     this.place.replaceChildren(this.sides.element);
     this.slider.max = String(last);
@@ -172,10 +176,14 @@ export class KernelPanel {
     const { steps } = sure(this.recording);
     const { before, after, op, python, error } = steps[at];
     this.slider.value = String(at);
-    this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${op}`);
+    this.slider.setAttribute(
+      "aria-valuetext",
+      t("{at} of {last}: {name}", { at, last: steps.length - 1, name: op }),
+    );
     this.count.textContent = `${at} / ${steps.length - 1}`;
-    this.now.textContent = python || "the program as it was";
-    const captions = before === after ? ["The program", null] : ["Before", `After ${op}`];
+    this.now.textContent = python || t("the program as it was");
+    const captions =
+      before === after ? [t("The program"), null] : [t("Before"), t("After {op}", { op })];
     sure(this.sides).show(before, after, error, { captions, step: at });
   }
 

@@ -214,7 +214,7 @@ export class Live {
 
   /** What the page is called. */
   named() {
-    this.root.setAttribute("aria-roledescription", "page of choices");
+    this.root.setAttribute("aria-roledescription", t("page of choices"));
     const name = t("Choices of {title}", { title: this.model.get("title") });
     this.root.setAttribute("aria-label", name);
     return name;

@@ -11,7 +11,7 @@ import { svg } from "./svg.js";
 import { brief, drawTensor } from "./tensor.js";
 import { followTheme } from "./theme.js";
 import { Timeline } from "./timeline.js";
-import { speak } from "./words.js";
+import { speak, t } from "./words.js";
 
 const PLOT = { width: 900, height: 240, left: 64, right: 12, top: 14, bottom: 30 };
 
@@ -83,7 +83,7 @@ class MachineView {
     this.view = h("section", {
       class: "mlc mlc-machine",
       role: "group",
-      "aria-label": "A run of the virtual machine",
+      "aria-label": t("A run of the virtual machine"),
       tabindex: "-1",
     });
     this.kernel = new KernelPanel(model, (step) => this.show(step, true));
@@ -123,7 +123,7 @@ class MachineView {
       );
     this.title = h("b", {});
     this.facts = h("span", { class: "dim" });
-    this.slider = h("input", { type: "range", min: 0, value: 0, "aria-label": "Instruction" });
+    this.slider = h("input", { type: "range", min: 0, value: 0, "aria-label": t("Instruction") });
     this.slider.addEventListener("input", () => this.show(Number(this.slider.value), true));
     this.count = h("output", { class: "count" });
     this.kernels = h(
@@ -135,13 +135,13 @@ class MachineView {
           this.onlyKernels = /** @type {HTMLInputElement} */ (event.target).checked;
         },
       }),
-      " stop at kernels only",
+      ` ${t("stop at kernels only")}`,
     );
     this.code = h("div", {
       class: "bytecode",
       role: "listbox",
       tabindex: "0",
-      "aria-label": "Bytecode",
+      "aria-label": t("Bytecode"),
     });
     this.code.addEventListener("click", (event) => {
       const line = closest(event, "[data-line]");
@@ -151,7 +151,7 @@ class MachineView {
       class: "registers",
       tabindex: "0",
       role: "region",
-      "aria-label": "Registers",
+      "aria-label": t("Registers"),
     });
     this.registers.addEventListener("click", (event) => {
       const at = closest(event, "[data-register]");
@@ -172,12 +172,12 @@ class MachineView {
         { class: "bar" },
         h(
           "div",
-          { class: "buttons", role: "group", "aria-label": "Move between instructions" },
-          button("|◀", "First instruction", () => 0),
-          button("◀", "Previous instruction", () => this.next(-1)),
+          { class: "buttons", role: "group", "aria-label": t("Move between instructions") },
+          button("|◀", t("First instruction"), () => 0),
+          button("◀", t("Previous instruction"), () => this.next(-1)),
           this.slider,
-          button("▶", "Next instruction", () => this.next(1)),
-          button("▶|", "Last instruction", () => this.run.steps.length - 1),
+          button("▶", t("Next instruction"), () => this.next(1)),
+          button("▶|", t("Last instruction"), () => this.run.steps.length - 1),
         ),
         this.count,
         this.kernels,
@@ -200,12 +200,19 @@ class MachineView {
     const { steps, title, peak, unshared } = this.run;
     const seconds = steps.reduce((sum, step) => sum + step.seconds, 0);
     const apart = unshared[unshared.length - 1] || 0;
-    this.title.textContent = `A run of ${title}`;
+    this.title.textContent = t("A run of {title}", { title });
     this.facts.textContent =
-      `${steps.length} instructions, ${steps.filter((s) => s.kernel).length} kernels, ` +
-      `${duration(seconds)}; memory ${bytesText(peak)} at the peak` +
+      t("{count} instructions, {kernels} kernels, {time}; memory {peak} at the peak", {
+        count: steps.length,
+        kernels: steps.filter((s) => s.kernel).length,
+        time: duration(seconds),
+        peak: bytesText(peak),
+      }) +
       (apart
-        ? `, ${bytesText(apart)} if each tensor had its own (${Math.round((100 * peak) / apart)} %)`
+        ? t(", {bytes} if each tensor had its own ({part} %)", {
+            bytes: bytesText(apart),
+            part: Math.round((100 * peak) / apart),
+          })
         : "");
     this.slider.max = String(Math.max(0, steps.length - 1));
     this.shownCode = -1;
@@ -270,18 +277,21 @@ class MachineView {
     this.at = at;
     const step = steps[at];
     this.slider.value = String(at);
-    this.slider.setAttribute("aria-valuetext", `${at} of ${steps.length - 1}: ${step.name}`);
+    this.slider.setAttribute(
+      "aria-valuetext",
+      t("{at} of {last}: {name}", { at, last: steps.length - 1, name: step.name }),
+    );
     this.count.textContent = `${at} / ${steps.length - 1}`;
     this.now.replaceChildren(
       h(
         "span",
         { class: step.kernel ? "kind kernel" : "kind" },
-        step.kernel ? "kernel " : "machine ",
+        `${step.kernel ? t("kernel") : t("machine")} `,
       ),
       h("code", {}, step.name),
       ` ${duration(step.seconds)}`,
-      step.writes ? ` writes ${step.writes}` : "",
-      step.reads.length ? `, reads ${step.reads.join(", ")}` : "",
+      step.writes ? t(" writes {register}", { register: step.writes }) : "",
+      step.reads.length ? t(", reads {registers}", { registers: step.reads.join(", ") }) : "",
     );
     this.drawCode(step);
     const [written] = Object.keys(step.wrote);
@@ -290,7 +300,11 @@ class MachineView {
     this.timeline.mark(at);
     this.kernel.show(this.run, at);
     this.moveMark();
-    this.live.textContent = `Instruction ${at}: ${step.name}, ${duration(step.seconds)}`;
+    this.live.textContent = t("Instruction {at}: {name}, {time}", {
+      at,
+      name: step.name,
+      time: duration(step.seconds),
+    });
     if (tell) {
       this.model.set("step", at);
       this.model.save_changes();
@@ -374,7 +388,7 @@ class MachineView {
           { class: fresh ? "fresh" : used ? (wrote ? "used wrote" : "used") : "" },
           h("th", { scope: "row" }, value ? this.toValues(name) : name),
           h("td", {}, text, value ? h("div", { class: "dim" }, brief(value)) : null),
-          h("td", { class: "dim" }, fresh || wrote ? "written" : used ? "read" : ""),
+          h("td", { class: "dim" }, fresh || wrote ? t("written") : used ? t("read") : ""),
         );
       });
     const gone = step.unset.map((name) =>
@@ -382,16 +396,20 @@ class MachineView {
         "tr",
         { class: "gone" },
         h("th", { scope: "row" }, name),
-        h("td", {}, "freed"),
+        h("td", {}, t("freed")),
         h("td", {}),
       ),
     );
-    this.registers.replaceChildren(h("table", {}, h("caption", {}, "Registers"), ...rows, ...gone));
+    this.registers.replaceChildren(
+      h("table", {}, h("caption", {}, t("Registers")), ...rows, ...gone),
+    );
     const chosen = held.get(this.chosen);
     this.values.replaceChildren(
       ...(chosen && chosen.value !== undefined
         ? drawTensor(this.chosen, chosen.value)
-        : [h("p", { class: "dim" }, "Choose a register that holds a tensor to see its values.")]),
+        : [
+            h("p", { class: "dim" }, t("Choose a register that holds a tensor to see its values.")),
+          ]),
     );
   }
 
@@ -413,7 +431,7 @@ class MachineView {
   drawMemory() {
     const { steps, storages, live, unshared } = this.run;
     if (!storages.length) {
-      this.plot.replaceChildren(h("p", { class: "dim" }, "The run allocated no memory."));
+      this.plot.replaceChildren(h("p", { class: "dim" }, t("The run allocated no memory.")));
       this.mark = null;
       return;
     }
@@ -459,7 +477,12 @@ class MachineView {
           svg(
             "title",
             {},
-            `memory ${i}: ${bytesText(entry.size)}, instructions ${entry.from} to ${entry.to}`,
+            t("memory {number}: {bytes}, instructions {from} to {to}", {
+              number: i,
+              bytes: bytesText(entry.size),
+              from: entry.from,
+              to: entry.to,
+            }),
           ),
         ),
       );
@@ -478,7 +501,12 @@ class MachineView {
             svg(
               "title",
               {},
-              `${tensor.register}: ${bytesText(tensor.size)}, instructions ${tensor.from} to ${tensor.to}`,
+              t("{register}: {bytes}, instructions {from} to {to}", {
+                register: tensor.register,
+                bytes: bytesText(tensor.size),
+                from: tensor.from,
+                to: tensor.to,
+              }),
             ),
           ),
         );
@@ -506,7 +534,7 @@ class MachineView {
       {
         viewBox: `0 0 ${width} ${height}`,
         role: "img",
-        "aria-label": `Memory over the run: ${this.facts.textContent}`,
+        "aria-label": t("Memory over the run: {facts}", { facts: this.facts.textContent }),
       },
       ...parts,
       this.mark,
@@ -521,9 +549,9 @@ class MachineView {
       h(
         "div",
         { class: "legend" },
-        h("span", {}, h("i", { class: "key held" }), "memory held"),
-        h("span", {}, h("i", { class: "key unshared" }), "if each tensor had memory of its own"),
-        h("span", {}, h("i", { class: "key tensor" }), "a tensor, for as long as it lives"),
+        h("span", {}, h("i", { class: "key held" }), t("memory held")),
+        h("span", {}, h("i", { class: "key unshared" }), t("if each tensor had memory of its own")),
+        h("span", {}, h("i", { class: "key tensor" }), t("a tensor, for as long as it lives")),
       ),
     );
     picture.setAttribute(OWN_KEYS, "true");

@@ -8,12 +8,9 @@ import { PageModel } from "./page.js";
 import { PaneTools } from "./panes.js";
 import { Programs, SideBySide } from "./program.js";
 import { followTheme } from "./theme.js";
-import { speak } from "./words.js";
+import { speak, t } from "./words.js";
 
-const PASS_TABS = [
-  ["program", "Program"],
-  ["graph", "Graph"],
-];
+const PASS_TABS = ["program", "graph"];
 
 class PassView {
   /** @type {GraphDrawing[]} */
@@ -66,7 +63,7 @@ class PassView {
     this.tab = "program";
     this.showIdle = false;
     this.drawings = [];
-    this.view = h("section", { class: "mlc mlc-passes", role: "group", "aria-label": "Passes" });
+    this.view = h("section", { class: "mlc mlc-passes", role: "group", "aria-label": t("Passes") });
     this.panes = new PaneTools(model, this.view, () => this.sides?.draw(false));
     this.build(root);
     this.onStep = () => this.show(this.model.get("step"), false);
@@ -101,7 +98,7 @@ class PassView {
     this.list = h("ol", {
       class: "passes",
       role: "listbox",
-      "aria-label": "Passes",
+      "aria-label": t("Passes"),
       tabindex: "0",
     });
     this.list.addEventListener("keydown", (event) => this.key(event));
@@ -115,8 +112,8 @@ class PassView {
     this.error = h("pre", { class: "refusal" });
     this.tabs = h(
       "div",
-      { class: "tabs", role: "tablist", "aria-label": "Ways to look at a pass" },
-      PASS_TABS.map(([id, text]) =>
+      { class: "tabs", role: "tablist", "aria-label": t("Ways to look at a pass") },
+      PASS_TABS.map((id) =>
         h(
           "button",
           {
@@ -126,7 +123,7 @@ class PassView {
             onclick: () => this.open(id),
             onkeydown: (event) => this.tabKey(event),
           },
-          text,
+          id === "graph" ? t("Graph") : t("Program"),
         ),
       ),
     );
@@ -164,9 +161,13 @@ class PassView {
     const total = this.passes.seconds.reduce((a, b) => a + b, 0);
     const changed = this.steps.filter((_, i) => !this.idle(i)).length - 1;
     this.title.textContent = this.passes.title;
-    this.facts.textContent = `${this.steps.length - 1} passes, ${changed} changed the module, ${duration(total)}`;
+    this.facts.textContent = t("{count} passes, {changed} changed the module, {time}", {
+      count: this.steps.length - 1,
+      changed,
+      time: duration(total),
+    });
     const idle = this.steps.length - 1 - changed;
-    this.fold.textContent = `Show the ${idle} that changed nothing`;
+    this.fold.textContent = t("Show the {count} that changed nothing", { count: idle });
     this.fold.hidden = idle === 0;
     this.hasGraphs = this.passes.graphs.some(Boolean);
     this.tabs.hidden = !this.hasGraphs;
@@ -199,7 +200,7 @@ class PassView {
         items.push(h("li", { class: "within", role: "presentation" }, within));
       pipeline = within;
       const seconds = this.passes.seconds[i];
-      const state = this.steps[i].error ? "failed" : this.idle(i) ? "no change" : "";
+      const state = this.steps[i].error ? t("failed") : this.idle(i) ? t("no change") : "";
       items.push(
         h(
           "li",
@@ -210,7 +211,7 @@ class PassView {
             "aria-selected": String(i === this.at),
             class: `${this.idle(i) ? "idle" : ""}${this.steps[i].error ? " bad" : ""}`,
           },
-          h("span", { class: "pass-name" }, i === 0 ? "as it was" : this.steps[i].op),
+          h("span", { class: "pass-name" }, i === 0 ? t("as it was") : this.steps[i].op),
           h("span", { class: "pass-state" }, state || (i ? duration(seconds) : "")),
           h("span", {
             class: "pass-bar",
@@ -249,8 +250,8 @@ class PassView {
     if (!step) return;
     event.preventDefault();
     event.stopPropagation();
-    const at = PASS_TABS.findIndex(([id]) => id === this.tab);
-    this.open(PASS_TABS[(at + step + PASS_TABS.length) % PASS_TABS.length][0]);
+    const at = PASS_TABS.indexOf(this.tab);
+    this.open(PASS_TABS[(at + step + PASS_TABS.length) % PASS_TABS.length]);
     this.tabs.querySelector('[aria-selected="true"]')?.focus();
   }
 
@@ -272,25 +273,32 @@ class PassView {
     this.list.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: "nearest" });
     const step = this.steps[at];
     const doc = this.passes.recording.docs[step.op] || {};
-    this.name.textContent = at === 0 ? "The module as it was" : step.op;
+    this.name.textContent = at === 0 ? t("The module as it was") : step.op;
     this.meaning.replaceChildren(
       ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)),
     );
     const [before, after] = [this.passes.moved[step.before], this.passes.moved[step.after]];
     const parts = at === 0 ? [] : [duration(this.passes.seconds[at])];
-    if (this.idle(at)) parts.push("the module is the same");
+    if (this.idle(at)) parts.push(t("the module is the same"));
     if (after !== null && after !== undefined) {
       parts.push(
         before === after || before === null
-          ? `${bytesText(after)} moved by the calls`
-          : `bytes moved by the calls: ${bytesText(before)} before, ${bytesText(after)} after (${Math.round((100 * after) / before)} %)`,
+          ? t("{bytes} moved by the calls", { bytes: bytesText(after) })
+          : t("bytes moved by the calls: {before} before, {after} after ({part} %)", {
+              before: bytesText(before),
+              after: bytesText(after),
+              part: Math.round((100 * after) / before),
+            }),
       );
     }
-    this.change.textContent = parts.join("; ");
+    this.change.textContent = parts.join(t("; "));
     this.error.hidden = !step.error;
     this.error.textContent = step.error ? step.error.message : "";
     this.drawPlace();
-    this.live.textContent = `${this.name.textContent}. ${this.change.textContent}`;
+    this.live.textContent = t("{name}. {change}", {
+      name: this.name.textContent,
+      change: this.change.textContent,
+    });
     if (tell) {
       this.model.set("step", at);
       this.model.save_changes();
@@ -309,9 +317,9 @@ class PassView {
     if (this.tab === "program" || !this.hasGraphs) {
       this.place.replaceChildren(this.sides.element);
       const same = step.before === step.after;
-      const caption = this.at === 0 ? "The program" : "Before and after";
+      const caption = this.at === 0 ? t("The program") : t("Before and after");
       this.sides.show(step.before, step.after, null, {
-        captions: same ? [caption, null] : ["Before", "After"],
+        captions: same ? [caption, null] : [t("Before"), t("After")],
         step: this.at,
       });
       return;
@@ -321,8 +329,8 @@ class PassView {
       step.before === step.after
         ? [["", step.after]]
         : [
-            ["Before", step.before],
-            ["After", step.after],
+            [t("Before"), step.before],
+            [t("After"), step.after],
           ];
     this.place.replaceChildren(
       h(
@@ -336,7 +344,7 @@ class PassView {
             caption ? h("div", { class: "cap" }, caption) : null,
           );
           if (graph) element.dataset.program = String(program);
-          else element.append(h("p", { class: "dim" }, "This program has no graph."));
+          else element.append(h("p", { class: "dim" }, t("This program has no graph.")));
           return element;
         }),
       ),

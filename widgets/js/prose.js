@@ -3,6 +3,7 @@
 // another one; it follows where the number is changed elsewhere.
 
 import { h } from "./dom.js";
+import { t } from "./words.js";
 
 const NOTE = /\{live:([^{}\n]{1,80})\}/g;
 /** Where text is looked for: Markdown cells of JupyterLab, Notebook and exported notebooks. */
@@ -114,7 +115,7 @@ export class Prose {
       "aria-label": name,
       "aria-valuemin": "0",
       "aria-valuemax": String(labels.length - 1),
-      title: "Drag it, or use the arrow keys",
+      title: t("Drag it, or use the arrow keys"),
     });
     /** @param {number} choice */
     const go = (choice) => this.#choose(at, Math.max(0, Math.min(labels.length - 1, choice)));

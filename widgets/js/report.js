@@ -6,14 +6,14 @@ import { renderComparison } from "./comparison.js";
 import { digits, gunzip, h, later, percent } from "./dom.js";
 import { lineDiff } from "./line_diff.js";
 import { followTheme } from "./theme.js";
-import { speak } from "./words.js";
+import { speak, t } from "./words.js";
 
-/** @type {[string, string][]} */
-const TABS = [
-  ["marks", "Marks"],
-  ["students", "Students"],
-  ["wrong", "Wrong answers"],
-  ["alike", "Alike"],
+/** @returns {[string, string][]} */
+const tabs = () => [
+  ["marks", t("Marks")],
+  ["students", t("Students")],
+  ["wrong", t("Wrong answers")],
+  ["alike", t("Alike")],
 ];
 /** Students in a table, groups in a list: more are behind a button. */
 const PAGE = 100;
@@ -58,7 +58,7 @@ class Report {
    */
   constructor(model, el) {
     this.model = model;
-    this.view = h("section", { class: "mlc mlc-report", role: "group", "aria-label": "Class" });
+    this.view = h("section", { class: "mlc mlc-report", role: "group", "aria-label": t("Class") });
     el.replaceChildren(this.view);
     this.stop = followTheme(this.view);
     /** @type {[string, () => void][]} */
@@ -89,8 +89,8 @@ class Report {
     const given = answers.flat().filter((answer) => answer !== null).length;
     this.tabs = h(
       "div",
-      { class: "tabs", role: "tablist", "aria-label": "Parts of the report" },
-      TABS.map(([id, text]) =>
+      { class: "tabs", role: "tablist", "aria-label": t("Parts of the report") },
+      tabs().map(([id, text]) =>
         h(
           "button",
           {
@@ -105,7 +105,7 @@ class Report {
       ),
     );
     this.panel = h("div", { class: "panel", role: "tabpanel", tabindex: "0" });
-    this.detail = h("section", { class: "answer", "aria-label": "Answer", hidden: true });
+    this.detail = h("section", { class: "answer", "aria-label": t("Answer"), hidden: true });
     this.stepper = h("div", {});
     this.status = h("div", { class: "sr", role: "status", "aria-live": "polite" });
     this.view.replaceChildren(
@@ -116,7 +116,11 @@ class Report {
         h(
           "span",
           { class: "dim" },
-          `${students.length} students, ${exercises.length} exercises, ${given} answers`,
+          t("{students} students, {exercises} exercises, {answers} answers", {
+            students: students.length,
+            exercises: exercises.length,
+            answers: given,
+          }),
         ),
       ),
       this.tabs,
@@ -146,8 +150,9 @@ class Report {
     if (!by) return;
     event.preventDefault();
     event.stopPropagation();
-    const at = TABS.findIndex(([name]) => name === id);
-    this.go(TABS[(at + by + TABS.length) % TABS.length][0]);
+    const all = tabs();
+    const at = all.findIndex(([name]) => name === id);
+    this.go(all[(at + by + all.length) % all.length][0]);
     /** @type {HTMLElement | null} */
     const now = this.tabs.querySelector('[aria-selected="true"]');
     now?.focus();
@@ -161,7 +166,7 @@ class Report {
       button.setAttribute("aria-selected", String(on));
       button.tabIndex = on ? 0 : -1;
     }
-    this.panel.setAttribute("aria-label", TABS.find(([id]) => id === tab)?.[1] ?? "");
+    this.panel.setAttribute("aria-label", tabs().find(([id]) => id === tab)?.[1] ?? "");
     if (tab === "students") this.drawStudents();
     else if (tab === "wrong") this.drawWrong();
     else if (tab === "alike") this.drawAlike();
@@ -201,7 +206,7 @@ class Report {
           "td",
           { class: "number" },
           given.length ? digits(sum / given.length) : "",
-          ` of ${exercise.of}`,
+          ` / ${exercise.of}`,
         ),
         h("td", {}, given.length ? bars(bins(given, exercise.of)) : ""),
       );
@@ -216,14 +221,27 @@ class Report {
             h("th", { scope: "row" }, row.title),
             h("td", {}),
             share(passed, given.length),
-            h("td", { class: "number" }, `${row.of} point${row.of === 1 ? "" : "s"}`),
+            h(
+              "td",
+              { class: "number" },
+              row.of === 1 ? t("1 point") : t("{points} points", { points: row.of }),
+            ),
             h("td", {}),
           );
         }),
       ];
     });
     this.panel.replaceChildren(
-      table(["Exercise and its checks", "Answered", "Solved, or passed", "Mean", "Points"], rows),
+      table(
+        [
+          t("Exercise and its checks"),
+          t("Answered"),
+          t("Solved, or passed"),
+          t("Mean"),
+          t("Points"),
+        ],
+        rows,
+      ),
     );
   }
 
@@ -249,7 +267,7 @@ class Report {
     const order = students.map((_, s) => s);
     if (this.order === "points") order.sort((a, b) => total[a] - total[b]);
     const sorts = h("select", {
-      "aria-label": "Order of the students",
+      "aria-label": t("Order of the students"),
       onchange: () => {
         this.order = sorts.value;
         this.drawStudents();
@@ -257,8 +275,8 @@ class Report {
       },
     });
     for (const [value, text] of [
-      ["name", "By name"],
-      ["points", "Fewest points first"],
+      ["name", t("By name")],
+      ["points", t("Fewest points first")],
     ])
       sorts.append(h("option", { value, selected: value === this.order }, text));
     const rows = order
@@ -277,7 +295,7 @@ class Report {
           ...exercises.map((exercise, n) => this.cell(n, s)),
         ),
       );
-    const made = table(["Student", "Points", ...exercises.map((e) => e.id)], rows);
+    const made = table([t("Student"), t("Points"), ...exercises.map((e) => e.id)], rows);
     made.className = "heat";
     made.addEventListener("keydown", (event) => this.heatKey(event, made));
     const first = made.querySelector("button:not([disabled])");
@@ -307,7 +325,7 @@ class Report {
           tabindex: "-1",
           disabled: !answer,
           style: `--part: ${answer && of ? Math.round((70 * answer.points) / of) : 0}%`,
-          "aria-label": `${students[s].name}, ${id}: ${answer ? `${answer.points} of ${of} points` : "no answer"}`,
+          "aria-label": `${students[s].name}, ${id}: ${answer ? t("{points} of {of} points", { points: answer.points, of }) : t("no answer")}`,
           onclick: () => this.choose(id, s),
         },
         answer ? String(answer.points) : "·",
@@ -358,7 +376,7 @@ class Report {
             this.draw();
           },
         },
-        `Show more (${count - this.shown})`,
+        t("Show more ({count})", { count: count - this.shown }),
       ),
     ];
   }
@@ -368,7 +386,7 @@ class Report {
   drawWrong() {
     const { exercises, groups } = this.data;
     const choice = h("select", {
-      "aria-label": "Wrong answers to",
+      "aria-label": t("Wrong answers to"),
       onchange: () => {
         this.only = choice.value;
         this.shown = PAGE;
@@ -376,7 +394,7 @@ class Report {
         this.panel.querySelector("select")?.focus();
       },
     });
-    choice.append(h("option", { value: "" }, "All exercises, the commonest first"));
+    choice.append(h("option", { value: "" }, t("All exercises, the commonest first")));
     for (const { id, title } of exercises)
       choice.append(h("option", { value: id, selected: id === this.only }, `${id} ${title}`));
     const all = exercises
@@ -390,14 +408,17 @@ class Report {
     );
     this.panel.replaceChildren(
       h("div", { class: "tools" }, choice),
-      all.length ? list : h("p", {}, "There is no wrong answer."),
+      all.length ? list : h("p", {}, t("There is no wrong answer.")),
       ...this.more(all.length),
       ...(this.data.unread
         ? [
             h(
               "p",
               { class: "dim" },
-              `${this.data.unread} small groups are by their text; those of more students by the program that the text makes.`,
+              t(
+                "{count} small groups are by their text; those of more students by the program that the text makes.",
+                { count: this.data.unread },
+              ),
             ),
           ]
         : []),
@@ -426,10 +447,13 @@ class Report {
           {
             type: "button",
             class: "link",
-            "aria-label": `${many} ${many === 1 ? "student" : "students"} in ${id}: open this answer`,
+            "aria-label":
+              many === 1
+                ? t("1 student in {id}: open this answer", { id })
+                : t("{count} students in {id}: open this answer", { count: many, id }),
             onclick: () => this.choose(id, group.first),
           },
-          `${id} ${exercise.title}: ${group.points} of ${exercise.of} points`,
+          `${id} ${t("{title}: {points} of {of} points", { title: exercise.title, points: group.points, of: exercise.of })}`,
         ),
         h("small", {}, this.text(group.says) || failed.join("; ")),
       ),
@@ -475,11 +499,13 @@ class Report {
       h(
         "p",
         {},
-        "Pairs whose answers have the same wording, but for the numbers of their variants, where few others have it. It is a reason to look, and no proof.",
+        t(
+          "Pairs whose answers have the same wording, but for the numbers of their variants, where few others have it. It is a reason to look, and no proof.",
+        ),
       ),
       alike.length
-        ? table(["One", "Other", "Answers", "Same wording", "Same letters"], rows)
-        : h("p", {}, "No answers are too alike."),
+        ? table([t("One"), t("Other"), t("Answers"), t("Same wording"), t("Same letters")], rows)
+        : h("p", {}, t("No answers are too alike.")),
       ...this.more(alike.length),
     );
   }
@@ -514,7 +540,13 @@ class Report {
     const exercise = this.data.exercises[n];
     const group = answer.group < 0 ? null : this.data.groups[n][answer.group];
     const of = this.data.students[student];
-    const told = `${of.name}, ${id} ${exercise.title}: ${answer.points} of ${exercise.of} points`;
+    const told = t("{name}, {id} {title}: {points} of {of} points", {
+      name: of.name,
+      id,
+      title: exercise.title,
+      points: answer.points,
+      of: exercise.of,
+    });
     this.status.textContent = told;
     const error = this.text(answer.error);
     this.detail.replaceChildren(
@@ -530,7 +562,7 @@ class Report {
             "li",
             { class: passed ? "yes" : "no" },
             h("span", { class: "sign" }, passed ? "✓ " : "✗ "),
-            `${row.title} (${points} of ${row.of})`,
+            `${row.title} (${points} / ${row.of})`,
             says >= 0 ? h("small", {}, this.text(says)) : null,
             place >= 0 ? h("pre", { tabindex: "0" }, this.text(place)) : null,
           );
@@ -550,7 +582,7 @@ class Report {
    */
   others(id, student, group) {
     const choice = h("select", {
-      "aria-label": "Students with this answer",
+      "aria-label": t("Students with this answer"),
       onchange: () => {
         this.choose(id, Number(choice.value));
         this.detail.querySelector("select")?.focus();
@@ -565,7 +597,7 @@ class Report {
       h(
         "span",
         { class: "dim" },
-        many === 1 ? "Nobody else" : `${many} students have this answer:`,
+        many === 1 ? t("Nobody else") : t("{count} students have this answer:", { count: many }),
       ),
       many === 1 ? null : choice,
     );
@@ -579,16 +611,19 @@ class Report {
    */
   beside(answer, group, student) {
     const own = this.text(answer.text);
-    const parts = [pair(["The answer", own], null)];
+    const parts = [pair([t("The answer"), own], null)];
     if (!group) return parts;
     const first = this.data.students[group.first].name;
-    const whose = group.first === student ? "" : `, in the variant of ${first}`;
-    parts[0] = pair(["The answer", own], [`A reference${whose}`, this.text(group.reference)]);
+    const whose = group.first === student ? "" : t(", in the variant of {name}", { name: first });
+    parts[0] = pair(
+      [t("The answer"), own],
+      [t("A reference{whose}", { whose }), this.text(group.reference)],
+    );
     if (group.program >= 0)
       parts.push(
         pair(
-          [`The program that it makes${whose}`, this.text(group.program)],
-          [`The program of the reference${whose}`, this.text(group.right)],
+          [t("The program that it makes{whose}", { whose }), this.text(group.program)],
+          [t("The program of the reference{whose}", { whose }), this.text(group.right)],
           true,
         ),
       );
@@ -606,7 +641,7 @@ class Report {
     if (!makes || !this.model.get("live")) return this.stepper.replaceChildren();
     if (comparison.of?.[0] === exercise && comparison.of?.[1] === student) {
       this.closeStepper = renderComparison({ model: this.model, el: this.stepper });
-      this.status.textContent = "The answer is open in the stepper, beside the reference.";
+      this.status.textContent = t("The answer is open in the stepper, beside the reference.");
       return;
     }
     const trouble = this.model.get("trouble");
@@ -616,12 +651,12 @@ class Report {
         type: "button",
         onclick: () => {
           button.disabled = true;
-          button.textContent = "Reading ...";
+          button.textContent = t("Reading ...");
           this.model.set("asked", { exercise, student, at: Date.now() });
           this.model.save_changes();
         },
       },
-      "Open in the stepper, beside the reference",
+      t("Open in the stepper, beside the reference"),
     );
     this.stepper.replaceChildren(
       h("div", { class: "tools" }, button, h("span", { role: "alert" }, trouble || "")),
@@ -668,8 +703,12 @@ function share(count, all) {
 /** @param {number[]} counts */
 function bars(counts) {
   const most = Math.max(1, ...counts);
-  const told = counts.map(
-    (n, at) => `${n} with ${(100 * at) / BINS} to ${(100 * (at + 1)) / BINS} %`,
+  const told = counts.map((n, at) =>
+    t("{count} with {low} to {high} %", {
+      count: n,
+      low: (100 * at) / BINS,
+      high: (100 * (at + 1)) / BINS,
+    }),
   );
   return h(
     "span",

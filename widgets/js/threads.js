@@ -17,17 +17,18 @@ import {
   sectorsOf,
   turns,
 } from "./threads_memory.js";
+import { speak, t } from "./words.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 /** Kinds of instructions, from top to bottom of a warp's row. */
-const KINDS = ["load global", "store global", "load shared", "store shared"];
+const kinds = () => [t("load global"), t("store global"), t("load shared"), t("store shared")];
 /** Blocks that are drawn along an axis at most. */
 const CELLS = 24;
-/** @type {[string, string][]} */
-const AMOUNTS = [
-  ["threads", "threads of a block"],
-  ["registers", "registers of a thread"],
-  ["shared memory", "bytes of shared memory of a block"],
+/** @returns {[string, string][]} */
+const amounts = () => [
+  ["threads", t("threads of a block")],
+  ["registers", t("registers of a thread")],
+  ["shared memory", t("bytes of shared memory of a block")],
 ];
 
 /** @param {number} n */
@@ -75,7 +76,11 @@ class ThreadsView {
     /** @type {Data.Threads} */
     this.data = model.get("recording");
     this.last = this.data.events.length - 1;
-    this.root = h("section", { class: "mlc mlc-threads", role: "group", "aria-label": "Threads" });
+    this.root = h("section", {
+      class: "mlc mlc-threads",
+      role: "group",
+      "aria-label": t("Threads"),
+    });
     this.build();
     this.stop = followTheme(this.root);
     for (const name of ["event", "warp", "lane"]) model.on(`change:${name}`, this.draw);
@@ -117,12 +122,23 @@ class ThreadsView {
       "p",
       { class: "what" },
       h("strong", {}, data.kernel),
-      ` ${times(data.grid)} blocks of ${times(data.block)} threads, as on ${data.gpu}. Block ` +
-        `${data.chosen} is shown` +
-        (cut ? `, its first ${whole(data.events.length)} of ${whole(data.total)} events.` : "."),
+      " ",
+      t("{grid} blocks of {block} threads, as on {gpu}.", {
+        grid: times(data.grid),
+        block: times(data.block),
+        gpu: data.gpu,
+      }),
+      " ",
+      cut
+        ? t("Block {chosen} is shown, its first {shown} of {all} events.", {
+            chosen: data.chosen,
+            shown: whole(data.events.length),
+            all: whole(data.total),
+          })
+        : t("Block {chosen} is shown.", { chosen: data.chosen }),
     );
     if (this.last < 0) {
-      this.root.append(head, h("p", {}, "It uses no memory of the block or of the GPU."));
+      this.root.append(head, h("p", {}, t("It uses no memory of the block or of the GPU.")));
       this.draw = () => undefined;
       return;
     }
@@ -130,14 +146,16 @@ class ThreadsView {
       type: "range",
       min: "0",
       max: this.last,
-      "aria-label": "Instruction, in time order",
+      "aria-label": t("Instruction, in time order"),
       oninput: () => this.go(Number(this.slider.value)),
     });
     this.place = h("output", { class: "place" });
     this.warps = h(
       "select",
-      { "aria-label": "Warp", onchange: () => this.set("warp", Number(this.warps.value)) },
-      ...Array.from({ length: this.count }, (_, n) => h("option", { value: n }, `warp ${n}`)),
+      { "aria-label": t("Warp"), onchange: () => this.set("warp", Number(this.warps.value)) },
+      ...Array.from({ length: this.count }, (_, n) =>
+        h("option", { value: n }, t("warp {number}", { number: n })),
+      ),
     );
     /** @type {(word: string, label: string, by: number) => HTMLElement} */
     const button = (word, label, by) =>
@@ -149,15 +167,15 @@ class ThreadsView {
     const bar = h(
       "div",
       { class: "bar" },
-      button("◀", "Instruction before", -1),
-      button("▶", "Next instruction", 1),
+      button("◀", t("Instruction before"), -1),
+      button("▶", t("Next instruction"), 1),
       this.slider,
       this.place,
       this.warps,
     );
     this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
-    this.statement = h("pre", { class: "statement", tabindex: "0", "aria-label": "Statement" });
-    this.lanes = h("div", { class: "lanes", role: "group", "aria-label": "Lanes of the warp" });
+    this.statement = h("pre", { class: "statement", tabindex: "0", "aria-label": t("Statement") });
+    this.lanes = h("div", { class: "lanes", role: "group", "aria-label": t("Lanes of the warp") });
     this.lanes.addEventListener("click", (event) => this.mark(event));
     this.lanes.addEventListener("keydown", (event) => this.walk(event));
     this.memory = h("div", { class: "memory" });
@@ -175,8 +193,8 @@ class ThreadsView {
       h(
         "details",
         {},
-        h("summary", {}, "Counts of the whole launch"),
-        h("pre", { class: "counts", tabindex: "0", "aria-label": "Counts" }, data.text),
+        h("summary", {}, t("Counts of the whole launch")),
+        h("pre", { class: "counts", tabindex: "0", "aria-label": t("Counts") }, data.text),
       ),
     );
   }
@@ -192,7 +210,10 @@ class ThreadsView {
       width: across * size,
       height: down * size,
       role: "img",
-      "aria-label": `Grid of ${times(this.data.grid)} blocks; block ${this.data.chosen} is shown`,
+      "aria-label": t("Grid of {grid} blocks; block {chosen} is shown", {
+        grid: times(this.data.grid),
+        chosen: this.data.chosen,
+      }),
     });
     for (let j = 0; j < down; j += 1) {
       for (let i = 0; i < across; i += 1) {
@@ -202,8 +223,14 @@ class ThreadsView {
         );
       }
     }
-    const more = x > CELLS || y > CELLS ? ` The first ${across} x ${down} are drawn.` : "";
-    return h("div", { class: "grid" }, svg, h("span", { class: "dim" }, `Grid of blocks.${more}`));
+    const more =
+      x > CELLS || y > CELLS ? t(" The first {across} x {down} are drawn.", { across, down }) : "";
+    return h(
+      "div",
+      { class: "grid" },
+      svg,
+      h("span", { class: "dim" }, t("Grid of blocks.") + more),
+    );
   }
 
   /** Memory instructions and barriers over time, a row a warp. */
@@ -215,9 +242,12 @@ class ThreadsView {
       preserveAspectRatio: "none",
       height: this.count * row,
       role: "img",
-      "aria-label": `Time line: ${this.count} warps, ${events.length} events`,
+      "aria-label": t("Time line: {warps} warps, {events} events", {
+        warps: this.count,
+        events: events.length,
+      }),
     });
-    const paths = KINDS.map(() => /** @type {string[]} */ ([]));
+    const paths = kinds().map(() => /** @type {string[]} */ ([]));
     /** @type {string[]} */
     const barriers = [];
     events.forEach(([site, , , asked], at) => {
@@ -241,18 +271,18 @@ class ThreadsView {
       this.go(Math.floor((at / box.width) * events.length));
     });
     this.chart = svg;
-    const legend = [...KINDS, "barrier"].map((name, kind) =>
+    const legend = [...kinds(), t("barrier")].map((name, kind) =>
       h(
         "span",
         { class: "key" },
         h("i", { class: kind < 4 ? `kind${kind}` : "barrier", "aria-hidden": "true" }),
-        kind < 4 ? `${name} (row ${kind + 1})` : name,
+        kind < 4 ? t("{name} (row {row})", { name, row: kind + 1 }) : name,
       ),
     );
     return h(
       "div",
       { class: "timeline" },
-      h("div", { class: "title" }, "Over time: a band for each warp, four rows in a band"),
+      h("div", { class: "title" }, t("Over time: a band for each warp, four rows in a band")),
       svg,
       h("div", { class: "legend" }, ...legend),
     );
@@ -267,27 +297,47 @@ class ThreadsView {
       h(
         "tr",
         { class: name === occupancy.limit ? "limit" : "" },
-        h("th", { scope: "row" }, name),
+        h("th", { scope: "row" }, t(name)),
         h("td", {}, h("div", { class: "length", style: `--part: ${(100 * n) / most}%` })),
-        h("td", {}, `${n} blocks${name === occupancy.limit ? " ← the limit" : ""}`),
+        h(
+          "td",
+          {},
+          t("{count} blocks", { count: n }) + (name === occupancy.limit ? t(" ← the limit") : ""),
+        ),
       ),
     );
-    const better = AMOUNTS.flatMap(([name, words]) => {
+    const better = amounts().flatMap(([name, words]) => {
       const found = lifting(occupancy.lifted[name], occupancy.now[name], occupancy.warps);
-      return found ? [`${whole(found[0])} ${words} (${found[2]} warps)`] : [];
+      return found
+        ? [
+            t("{amount} {of} ({warps} warps)", {
+              amount: whole(found[0]),
+              of: words,
+              warps: found[2],
+            }),
+          ]
+        : [];
     });
     const lifts = better.length
-      ? `It would hold more with ${better.join(", or with ")}.`
-      : "No single change of these lets it hold more.";
-    const sliders = AMOUNTS.map(([name, words]) => this.amount(name, words));
+      ? t("It would hold more with {changes}.", { changes: better.join(t(", or with ")) })
+      : t("No single change of these lets it hold more.");
+    const sliders = amounts().map(([name, words]) => this.amount(name, words));
     return h(
       "div",
       { class: "occupancy" },
       h(
         "div",
         { class: "title" },
-        `Occupancy: a multiprocessor holds ${occupancy.blocks} blocks, ${occupancy.warps} of ` +
-          `${occupancy.most_warps} warps (${part} %), limited by ${occupancy.limit}`,
+        t(
+          "Occupancy: a multiprocessor holds {blocks} blocks, {warps} of {most} warps ({part} %), limited by {limit}",
+          {
+            blocks: occupancy.blocks,
+            warps: occupancy.warps,
+            most: occupancy.most_warps,
+            part,
+            limit: t(occupancy.limit),
+          },
+        ),
       ),
       h("table", {}, h("tbody", {}, ...limits)),
       h("p", { class: "lifts" }, lifts),
@@ -315,12 +365,26 @@ class ThreadsView {
     });
     const say = () => {
       const [amount, blocks, held, limit] = rows[Number(input.value)];
-      input.setAttribute("aria-valuetext", `${whole(amount)} ${words}`);
+      input.setAttribute(
+        "aria-valuetext",
+        t("{amount} {of}", { amount: whole(amount), of: words }),
+      );
       const change = held > warps ? "▲ " : held < warps ? "▼ " : "= ";
       said.textContent =
         blocks > 0
-          ? `${whole(amount)} ${words}: ${change}${held} of ${most} warps, limited by ${limit}`
-          : `${whole(amount)} ${words}: ▼ no block fits, for ${limit}`;
+          ? t("{amount} {of}: {change}{held} of {most} warps, limited by {limit}", {
+              amount: whole(amount),
+              of: words,
+              change,
+              held,
+              most,
+              limit: t(limit),
+            })
+          : t("{amount} {of}: ▼ no block fits, for {limit}", {
+              amount: whole(amount),
+              of: words,
+              limit: t(limit),
+            });
     };
     say();
     return h("label", { class: "amount" }, input, said);
@@ -337,18 +401,21 @@ class ThreadsView {
     const warp = Math.min(this.model.get("warp"), this.count - 1);
     const lane = this.model.get("lane");
     this.slider.value = String(event);
-    this.place.textContent = `${event + 1} of ${this.last + 1}`;
-    this.slider.setAttribute("aria-valuetext", `${event + 1} of ${this.last + 1}`);
+    this.place.textContent = t("{at} of {all}", { at: event + 1, all: this.last + 1 });
+    this.slider.setAttribute(
+      "aria-valuetext",
+      t("{at} of {all}", { at: event + 1, all: this.last + 1 }),
+    );
     this.warps.value = String(warp);
     this.now.setAttribute("x", String(event));
     this.said.textContent = inWords(data, event, warp);
     const site = data.sites[data.events[event][0]];
-    this.statement.textContent = site ? site.statement : "barrier";
+    this.statement.textContent = site ? site.statement : t("barrier");
     const at = elements(data, event, warp);
     const buffer = site && data.buffers[site.buffer];
     const cells = Array.from({ length: data.warp }, (_, n) => {
       const element = at[n] ?? null;
-      const where = element === null ? "takes no part" : `${buffer.name}[${element}]`;
+      const where = element === null ? t("takes no part") : `${buffer.name}[${element}]`;
       return h(
         "button",
         {
@@ -357,7 +424,7 @@ class ThreadsView {
           class: element === null ? "idle" : "",
           tabindex: n === Math.max(lane, 0) ? "0" : "-1",
           "aria-pressed": String(n === lane),
-          "aria-label": `lane ${n}: ${where}`,
+          "aria-label": t("lane {number}: {where}", { number: n, where }),
           title: where,
         },
         String(n),
@@ -396,7 +463,7 @@ class ThreadsView {
       preserveAspectRatio: "none",
       height: 12,
       role: "img",
-      "aria-label": `Where in ${buffer.name} the warp is`,
+      "aria-label": t("Where in {name} the warp is", { name: buffer.name }),
     });
     const wide = Math.max(buffer.size / 400, 1);
     for (const { first, cells } of found) {
@@ -415,21 +482,35 @@ class ThreadsView {
             {
               class: `cell${lanes.length ? " asked" : ""}${lanes.includes(lane) ? " marked" : ""}`,
               "data-lane": lanes[0],
-              title: `${buffer.name}[${first + n}]: ${lanes.length ? `lane ${ranges(lanes)}` : "moved, not used"}`,
+              title: `${buffer.name}[${first + n}]: ${lanes.length ? t("lane {number}", { number: ranges(lanes) }) : t("moved, not used")}`,
             },
             lanes.length ? ranges(lanes) : "·",
           ),
         ),
-        h("span", { class: "used" }, `${used} of ${SECTOR} bytes`),
+        h("span", { class: "used" }, t("{used} of {all} bytes", { used, all: SECTOR })),
       ),
     );
     return [
-      h("div", { class: "title" }, `All of ${buffer.name}, ${whole(buffer.size)} elements`),
-      whole_,
-      h("div", { class: "title" }, "Sectors of 32 bytes, with the lanes that ask for each element"),
       h(
         "div",
-        { class: "list", tabindex: "0", role: "group", "aria-label": "Sectors", [OWN_KEYS]: true },
+        { class: "title" },
+        t("All of {name}, {count} elements", { name: buffer.name, count: whole(buffer.size) }),
+      ),
+      whole_,
+      h(
+        "div",
+        { class: "title" },
+        t("Sectors of 32 bytes, with the lanes that ask for each element"),
+      ),
+      h(
+        "div",
+        {
+          class: "list",
+          tabindex: "0",
+          role: "group",
+          "aria-label": t("Sectors"),
+          [OWN_KEYS]: true,
+        },
         ...rows,
       ),
     ];
@@ -453,7 +534,11 @@ class ThreadsView {
             {
               class: `cell asked${lanes.includes(lane) ? " marked" : ""}`,
               "data-lane": lanes[0],
-              title: `bank ${number}, word ${word}: lane ${ranges(lanes)}`,
+              title: t("bank {bank}, word {word}: lane {lanes}", {
+                bank: number,
+                word,
+                lanes: ranges(lanes),
+              }),
             },
             ranges(lanes),
           ),
@@ -464,11 +549,20 @@ class ThreadsView {
       h(
         "div",
         { class: "title" },
-        `${BANKS} banks of shared memory, with the lanes that ask for each word; × marks a conflict`,
+        t(
+          "{count} banks of shared memory, with the lanes that ask for each word; × marks a conflict",
+          { count: BANKS },
+        ),
       ),
       h(
         "div",
-        { class: "banks", tabindex: "0", role: "group", "aria-label": "Banks", [OWN_KEYS]: true },
+        {
+          class: "banks",
+          tabindex: "0",
+          role: "group",
+          "aria-label": t("Banks"),
+          [OWN_KEYS]: true,
+        },
         ...columns,
       ),
     ];
@@ -497,6 +591,7 @@ class ThreadsView {
 
 /** @param {Data.Host} host */
 export function renderThreads({ model, el }) {
+  speak(model, el);
   const view = new ThreadsView(model, el);
   return () => view.remove();
 }

@@ -1,5 +1,7 @@
 // What a warp asks of memory at one instruction: its sectors, its banks. Draws nothing.
 
+import { t } from "./words.js";
+
 export const SECTOR = 32;
 export const BANKS = 32;
 const WORD = 4;
@@ -115,6 +117,22 @@ export function ranges(lanes) {
 }
 
 /**
+ * What an instruction does, and to which buffer.
+ * @param {boolean} write
+ * @param {boolean} shared
+ * @param {string} name
+ */
+function whatOf(write, shared, name) {
+  if (shared)
+    return write
+      ? t("Store to shared memory, {name}", { name })
+      : t("Load from shared memory, {name}", { name });
+  return write
+    ? t("Store to global memory, {name}", { name })
+    : t("Load from global memory, {name}", { name });
+}
+
+/**
  * An instruction of a warp in words.
  * @param {Data.Threads} recording
  * @param {number} event
@@ -122,27 +140,44 @@ export function ranges(lanes) {
  */
 export function inWords(recording, event, warp) {
   const [number, , , asked] = recording.events[event];
-  if (number < 0) return "Barrier: all threads of the block wait here for each other.";
+  if (number < 0) return t("Barrier: all threads of the block wait here for each other.");
   const site = recording.sites[number];
   const buffer = recording.buffers[site.buffer];
   const active = elements(recording, event, warp).filter((at) => at !== null).length;
-  const what = `${site.write ? "Store to" : "Load from"} ${buffer.scope} memory, ${buffer.name}`;
-  if (!active) return `${what}: no lane of warp ${warp} takes part.`;
-  const lanes = `${active} of ${recording.warp} lanes of warp ${warp}`;
+  const what = whatOf(site.write, buffer.scope === "shared", buffer.name);
+  if (!active) return t("{what}: no lane of warp {warp} takes part.", { what, warp });
+  const lanes = t("{active} of {all} lanes of warp {warp}", { active, all: recording.warp, warp });
   if (buffer.scope === "shared") {
     const most = asked[warp];
     const least = Math.max(1, Math.floor((site.nbytes * recording.warp) / (WORD * BANKS)));
     const worst = Math.max(...banksOf(recording, event, warp).map(turns));
-    const clash = worst > 1 ? `, because a bank is asked for ${worst} different words at once` : "";
-    const passes = most === 1 ? "1 pass" : `${most} passes`;
-    return `${what}: ${lanes}, ${passes} over the banks${most > least ? clash : ", no conflict"}.`;
+    const clash =
+      worst > 1
+        ? t(", because a bank is asked for {count} different words at once", { count: worst })
+        : "";
+    const passes =
+      most === 1 ? t("1 pass over the banks") : t("{count} passes over the banks", { count: most });
+    return t("{what}: {lanes}, {passes}{conflict}.", {
+      what,
+      lanes,
+      passes,
+      conflict: most > least ? clash : t(", no conflict"),
+    });
   }
   const sectors = sectorsOf(recording, event, warp);
   const used = sectors.reduce((sum, sector) => sum + sector.used, 0);
   const moved = sectors.length * SECTOR;
   const part = Math.round((100 * used) / moved);
-  const word = sectors.length === 1 ? "sector" : "sectors";
-  return `${what}: ${lanes}, ${sectors.length} ${word}, ${used} of ${moved} bytes used (${part} %).`;
+  const count =
+    sectors.length === 1 ? t("1 sector") : t("{count} sectors", { count: sectors.length });
+  return t("{what}: {lanes}, {sectors}, {used} of {moved} bytes used ({part} %).", {
+    what,
+    lanes,
+    sectors: count,
+    used,
+    moved,
+    part,
+  });
 }
 
 /**

@@ -7,7 +7,7 @@
 import { copyButton, h, later } from "./dom.js";
 import { Editor } from "./editor.js";
 import { Live, pointsOf } from "./live.js";
-import { speak } from "./words.js";
+import { speak, t } from "./words.js";
 
 /** Milliseconds after the last key until the text is sent, and until a message is unfolded. */
 const SEND = 150;
@@ -16,8 +16,8 @@ const SAY = 450;
 /** @param {Data.TextError} error */
 function told(error) {
   const place = `${error.line}:${error.column + 1}: `;
-  if (error.rule) return `refused: ${error.rule}\n${error.message}`;
-  return place + error.message + (error.hint ? `\nhint: ${error.hint}` : "");
+  if (error.rule) return `${t("refused: {rule}", { rule: error.rule })}\n${error.message}`;
+  return place + error.message + (error.hint ? `\n${t("hint: {hint}", { hint: error.hint })}` : "");
 }
 
 export class Typed extends Live {
@@ -56,16 +56,19 @@ export class Typed extends Live {
 
   named() {
     this.root.classList.add("typed");
-    this.root.setAttribute("aria-roledescription", "page of typed text");
-    this.root.setAttribute("aria-label", `Type and see: ${this.model.get("title")}`);
-    return "Type and see";
+    this.root.setAttribute("aria-roledescription", t("page of typed text"));
+    this.root.setAttribute(
+      "aria-label",
+      t("Type and see: {title}", { title: this.model.get("title") }),
+    );
+    return t("Type and see");
   }
 
   buttons() {
-    const reset = h("button", { type: "button", class: "small" }, "Reset");
+    const reset = h("button", { type: "button", class: "small" }, t("Reset"));
     reset.addEventListener("click", () => this.editor.retype(this.model.get("start")));
     reset.hidden = !this.model.get("live");
-    const copy = copyButton("Copy the text", () => this.editor.text, "Copy text");
+    const copy = copyButton(t("Copy the text"), () => this.editor.text, t("Copy text"));
     copy.classList.add("small");
     return [reset, copy];
   }
@@ -73,7 +76,7 @@ export class Typed extends Live {
   chosen() {
     const live = Boolean(this.model.get("live"));
     this.editor = new Editor({
-      label: "Program and schedule",
+      label: t("Program and schedule"),
       readonly: !live,
       oninput: () => this.edited(),
     });
@@ -83,14 +86,14 @@ export class Typed extends Live {
     const { text, n } = this.model.get("typed");
     this.n = n;
     this.editor.show(text);
-    const keys = "Tab indents; Escape, then Tab, leaves. Alt with ↑ or ↓ changes a number.";
-    const kept = "The cell keeps its own text: copy this one into it to keep it.";
+    const keys = t("Tab indents; Escape, then Tab, leaves. Alt with ↑ or ↓ changes a number.");
+    const kept = t("The cell keeps its own text: copy this one into it to keep it.");
     return [
       this.editor.element,
       h(
         "p",
         { class: "hint" },
-        live ? `${keys} ${kept}` : "Without Python the text stays as it is.",
+        live ? `${keys} ${kept}` : t("Without Python the text stays as it is."),
       ),
       this.status,
       this.sliders,
@@ -133,7 +136,9 @@ export class Typed extends Live {
     clearTimeout(this.sayTimer);
     const say = () => {
       this.editor.say(new Map(error ? [[error.line, told(error)]] : []), error ? [error] : []);
-      this.status.textContent = error ? `line ${error.line}: ${told(error)}` : "";
+      this.status.textContent = error
+        ? t("line {line}: {message}", { line: error.line, message: told(error) })
+        : "";
     };
     // Lines move apart for a message: not while one types, unless there is one already.
     if (!error || this.editor.messages.size || !this.editor.lines.matches(":focus")) return say();
@@ -249,12 +254,14 @@ export class Typed extends Live {
 
   /** @param {{ label: string, state: Data.KnobValue[] }} visited */
   nameOf(visited) {
-    return visited === this.trail.get(this.point.key) ? "here" : visited.label;
+    return visited === this.trail.get(this.point.key) ? t("here") : visited.label;
   }
 
   label() {
     const label = super.label();
-    return this.knobs.length ? label : `text ${[...this.texts.keys()].indexOf(this.point.key) + 1}`;
+    return this.knobs.length
+      ? label
+      : t("text {number}", { number: [...this.texts.keys()].indexOf(this.point.key) + 1 });
   }
 }
 

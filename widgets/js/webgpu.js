@@ -6,11 +6,14 @@
 import { digits, duration, h, later, OWN_KEYS, small } from "./dom.js";
 import { followTheme } from "./theme.js";
 import { BrowserGPU, wordsOf } from "./webgpu_device.js";
-import { speak } from "./words.js";
+import { speak, t } from "./words.js";
 
 /** @typedef {{ side: "left" | "right", root: HTMLElement, bar: HTMLElement, inputs: HTMLElement,
  *   facts: HTMLElement, counts: HTMLElement, more: HTMLDetailsElement, source: HTMLElement,
  *   button: HTMLButtonElement }} Lane */
+
+/** @param {"left" | "right"} side */
+const sideOf = (side) => (side === "left" ? t("left") : t("right"));
 
 /**
  * A variant in words: its name, and what was chosen.
@@ -26,9 +29,11 @@ export function nameOf(variant) {
  * @param {Data.BrowserRun} run
  */
 export function verdict(run) {
-  if (run.failure) return `failed: ${run.failure}`;
-  if (run.fault) return `✗ wrong: ${run.fault}`;
-  return run.error ? `✓ equal, largest error ${small(run.error)}` : "✓ equal";
+  if (run.failure) return t("failed: {why}", { why: run.failure });
+  if (run.fault) return t("✗ wrong: {why}", { why: run.fault });
+  return run.error
+    ? t("✓ equal, largest error {error}", { error: small(run.error) })
+    : t("✓ equal");
 }
 
 /**
@@ -95,10 +100,10 @@ class WebGPUView {
     this.table = h("div", { class: "all" });
     const sides = /** @type {("left" | "right")[]} */ (many ? ["left", "right"] : ["left"]);
     this.lanes = sides.map((side) => this.lane(side));
-    const buttons = [this.action(many ? "Run both" : "Run", () => this.chosen())];
+    const buttons = [this.action(many ? t("Run both") : t("Run"), () => this.chosen())];
     if (data.variants.length > 2) {
       const all = data.variants.map((_, n) => n).filter((n) => !data.variants[n].error);
-      buttons.push(this.action(`Run all ${all.length}`, () => all));
+      buttons.push(this.action(t("Run all {count}", { count: all.length }), () => all));
     }
     // a page has it as its heading
     const title = this.model.get("titled") ? [] : [h("span", { class: "title" }, data.title)];
@@ -132,19 +137,23 @@ class WebGPUView {
     const inputs = h("div", { class: "inputs" });
     const facts = h("div", { class: "facts" });
     const counts = h("div", { class: "counts" });
-    const source = h("pre", { tabindex: "0", role: "region", "aria-label": `WGSL, ${side}` });
-    const button = this.action("Run this one", () => [this.model.get(side)]);
-    const more = h("details", {}, h("summary", {}, "Counts of the simulated device"), counts);
+    const source = h("pre", {
+      tabindex: "0",
+      role: "region",
+      "aria-label": `WGSL, ${sideOf(side)}`,
+    });
+    const button = this.action(t("Run this one"), () => [this.model.get(side)]);
+    const more = h("details", {}, h("summary", {}, t("Counts of the simulated device")), counts);
     const lines = h("div", { class: "source" }, source);
     const root = h(
       "section",
-      { class: "lane", "aria-label": side },
+      { class: "lane", "aria-label": sideOf(side) },
       inputs,
       bar,
       facts,
       this.data.variants.length > 1 ? button : null,
       more,
-      h("details", {}, h("summary", {}, "The kernel in WGSL"), lines),
+      h("details", {}, h("summary", {}, t("The kernel in WGSL")), lines),
     );
     for (const name of new Set(this.data.variants.map((variant) => variant.name))) {
       if (!inputs.childElementCount) inputs.append(this.chooser(side, "program", []));
@@ -166,13 +175,13 @@ class WebGPUView {
       "select",
       {
         "data-name": name,
-        "aria-label": `${name}, ${side}`,
+        "aria-label": `${t(name)}, ${sideOf(side)}`,
         [OWN_KEYS]: "true",
         onchange: () => this.pick(side),
       },
       ...values.map((value) => h("option", { value: String(value) }, String(value))),
     );
-    return h("label", {}, `${name} `, select);
+    return h("label", {}, `${t(name)} `, select);
   }
 
   /**
@@ -203,10 +212,17 @@ class WebGPUView {
     this.refusal = await this.gpu.open();
     this.root.dataset.gpu = this.refusal ? "none" : "ready";
     this.where.textContent = this.refusal
-      ? `${this.refusal} What is shown are the counts of the simulated device.`
-      : `The GPU of this browser: ${this.gpu.name}. Times are those of ${
-          this.gpu.hasClock ? "its own clock" : "the page, with the way to it and back"
-        }.`;
+      ? t("{refusal} What is shown are the counts of the simulated device.", {
+          refusal: this.refusal,
+        })
+      : this.gpu.hasClock
+        ? t("The GPU of this browser: {name}. Times are those of its own clock.", {
+            name: this.gpu.name,
+          })
+        : t(
+            "The GPU of this browser: {name}. Times are those of the page, with the way to it and back.",
+            { name: this.gpu.name },
+          );
     if (this.refusal) for (const lane of this.lanes) lane.more.open = true;
     this.draw();
   }
@@ -225,8 +241,8 @@ class WebGPUView {
     for (const [n, at] of which.entries()) {
       const variant = this.data.variants[at];
       if (variant.error) continue;
-      const count = which.length > 1 ? ` (${n + 1} of ${which.length})` : "";
-      this.status.textContent = `Running ${nameOf(variant)}${count} ...`;
+      const count = which.length > 1 ? ` (${n + 1} / ${which.length})` : "";
+      this.status.textContent = t("Running {name} ...", { name: nameOf(variant) + count });
       /** @type {Data.BrowserRun} */
       const run = {
         variant: at,
@@ -249,7 +265,7 @@ class WebGPUView {
       this.model.save_changes();
     }
     this.busy = false;
-    this.status.textContent = "Done.";
+    this.status.textContent = t("Done.");
     this.draw();
   }
 
@@ -266,12 +282,12 @@ class WebGPUView {
     const [a, b] = this.chosen();
     const [one, other] = [this.runOf(a), b === undefined ? undefined : this.runOf(b)];
     if (!one?.seconds || !other?.seconds) return "";
-    if (one.device !== other.device) return "The two were run on different GPUs.";
+    if (one.device !== other.device) return t("The two were run on different GPUs.");
     const ratio = other.seconds / one.seconds;
     const names = [nameOf(this.data.variants[a]), nameOf(this.data.variants[b])];
-    if (ratio < 1.03 && ratio > 1 / 1.03) return "Both take the same time.";
+    if (ratio < 1.03 && ratio > 1 / 1.03) return t("Both take the same time.");
     const [fast, slow, by] = ratio > 1 ? [...names, ratio] : [names[1], names[0], 1 / ratio];
-    return `${fast} is ${digits(Number(by))} × as fast as ${slow}.`;
+    return t("{fast} is {ratio} × as fast as {slow}.", { fast, ratio: digits(Number(by)), slow });
   }
 
   draw() {
@@ -304,15 +320,15 @@ class WebGPUView {
     lane.bar.hidden = !part;
     lane.facts.replaceChildren(
       ...(variant.error
-        ? [fact("Not possible", variant.error, "bad")]
+        ? [fact(t("Not possible"), variant.error, "bad")]
         : run
           ? [
-              fact("Time", run.seconds ? duration(run.seconds) : "none"),
+              fact(t("Time"), run.seconds ? duration(run.seconds) : t("none")),
               flop && run.seconds ? fact("GFLOP/s", digits(flop / run.seconds / 1e9)) : null,
-              fact("Result", verdict(run), run.failure || run.fault ? "bad" : "good"),
-              fact("On", run.device || "no GPU"),
+              fact(t("Result"), verdict(run), run.failure || run.fault ? "bad" : "good"),
+              fact(t("On"), run.device || t("no GPU")),
             ]
-          : [fact("Time", "not run yet", "none")]
+          : [fact(t("Time"), t("not run yet"), "none")]
       ).filter((one) => one !== null),
     );
     lane.counts.replaceChildren(this.countTable(variant));
@@ -321,11 +337,12 @@ class WebGPUView {
 
   /** @param {Data.BrowserVariant} variant */
   countTable(variant) {
-    if (!variant.counts.length) return h("p", {}, variant.note || variant.error || "not counted");
+    if (!variant.counts.length)
+      return h("p", {}, variant.note || variant.error || t("not counted"));
     /** @type {[string, string][]} */
     const rows = [...variant.counts];
     if (variant.seconds !== null) {
-      rows.push([`time of a model of ${this.data.gpu}`, duration(variant.seconds)]);
+      rows.push([t("time of a model of {gpu}", { gpu: this.data.gpu }), duration(variant.seconds)]);
     }
     return h(
       "div",
@@ -352,11 +369,11 @@ class WebGPUView {
     /** @param {number} n */
     const key = (n) => this.runOf(n)?.seconds || Infinity;
     order.sort((a, b) => (key(a) === key(b) ? a - b : key(a) - key(b)));
-    const heads = ["", "Time", "GFLOP/s", "Result", "Model's time"];
+    const heads = ["", t("Time"), "GFLOP/s", t("Result"), t("Model's time")];
     return h(
       "details",
       { open: order.some((n) => this.runOf(n)) || Boolean(this.refusal) },
-      h("summary", {}, `All ${variants.length}`),
+      h("summary", {}, t("All {count}", { count: variants.length })),
       h(
         "table",
         {},
@@ -374,7 +391,11 @@ class WebGPUView {
             const cells = [
               run?.seconds ? duration(run.seconds) : "",
               run?.seconds && flop ? digits(flop / run.seconds / 1e9) : "",
-              variants[n].error ? `not possible: ${variants[n].error}` : run ? verdict(run) : "",
+              variants[n].error
+                ? t("not possible: {why}", { why: variants[n].error })
+                : run
+                  ? verdict(run)
+                  : "",
               own === null ? "" : duration(own),
             ];
             return h(

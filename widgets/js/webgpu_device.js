@@ -3,6 +3,8 @@
 // Knows WebGPU and no page. A device is opened when the first kernel is run, and again after it was
 // lost.
 
+import { t } from "./words.js";
+
 /** What a run found; `clock` says by what the time was taken. */
 /** @typedef {{ seconds: number, clock: string, fault: string, error: number }} Outcome */
 
@@ -77,7 +79,10 @@ export function compare(have, right) {
     const off = Math.abs(have[at] - wanted);
     error = Math.max(error, off);
     if (!(off <= most)) {
-      return { fault: `element ${at} is ${have[at]} and should be ${wanted}`, error: off };
+      return {
+        fault: t("element {at} is {have} and should be {wanted}", { at, have: have[at], wanted }),
+        error: off,
+      };
     }
   }
   for (let n = 0; n < right.sums.length; n++) {
@@ -89,8 +94,11 @@ export function compare(have, right) {
     if (Object.is(sum, wanted) || sum === wanted) continue;
     // sums have nine digits in the page
     if (!(Math.abs(sum - wanted) <= (most + 1e-8 * right.scale) * (end - start))) {
-      const which = `elements ${start} to ${end - 1}`;
-      return { fault: `the sum of ${which} is ${sum} and should be ${wanted}`, error };
+      const words = { start, last: end - 1, sum, wanted };
+      return {
+        fault: t("the sum of elements {start} to {last} is {sum} and should be {wanted}", words),
+        error,
+      };
     }
   }
   return { fault: "", error };
@@ -139,8 +147,8 @@ export class BrowserGPU {
     if (this.device) return "";
     if (!navigator.gpu) {
       return isSecureContext
-        ? "This browser has no WebGPU."
-        : "WebGPU is there only for pages from https, from this machine, or from a file.";
+        ? t("This browser has no WebGPU.")
+        : t("WebGPU is there only for pages from https, from this machine, or from a file.");
     }
     /** @type {GPUAdapter | null} */
     let adapter = null;
@@ -149,10 +157,10 @@ export class BrowserGPU {
     } catch {
       // as where there is none
     }
-    if (!adapter) return "This browser has WebGPU, but no GPU for it.";
+    if (!adapter) return t("This browser has WebGPU, but no GPU for it.");
     const { vendor, architecture, device, description } = adapter.info;
     const words = [vendor, architecture, device].filter(Boolean).join(" ");
-    this.name = description || words || "a GPU that the browser does not name";
+    this.name = description || words || t("a GPU that the browser does not name");
     /** @type {Record<string, number>} */
     const requiredLimits = {};
     for (const limit of LIMITS) requiredLimits[limit] = adapter.limits[limit];
@@ -163,7 +171,10 @@ export class BrowserGPU {
         requiredFeatures: wanted.filter((feature) => adapter.features.has(feature)),
       });
     } catch (error) {
-      return `This browser's GPU, ${this.name}, cannot be opened: ${wordsOf(error)}`;
+      return t("This browser's GPU, {name}, cannot be opened: {why}", {
+        name: this.name,
+        why: wordsOf(error),
+      });
     }
     const opened = this.device;
     opened.lost.then(() => {

@@ -5,7 +5,8 @@
 // with the data of a view are looked up as they are: t("loop"), t("block"), t("iterator"),
 // t("buffer"), t("new"), t("changed"), t("moved"), t("removed"), t("step"), t("state"),
 // t("memory operands"), t("load"), t("store"), t("fma"), t("arithmetic"), t("shuffle"), t("compare"),
-// t("size"), t("line"), t("ways").
+// t("size"), t("line"), t("ways"), t("warps"), t("blocks"), t("registers"), t("shared memory"),
+// t("program"), t("group").
 
 /** The texts in another language, by the English ones; its name is that of "". @type {Record<string, string>} */
 let words = {};

@@ -65,7 +65,7 @@ adds to all of them.""",
         row("equivalent", 1, "it computes the sum", nasty=False),
         row("structure", 2, "partial sums, made by rfactor", uses=["rfactor"],
             allocates={"S_rf": "global"}),
-        row("structure", 2, "{} lanes in the innermost loop".format(v.lanes),
+        row("structure", 2, f"{v.lanes} lanes in the innermost loop",
             nest={"S_rf": [1, v.n // v.lanes, f"vectorized {v.lanes}"]}),
     ],
     hints=(

@@ -30,6 +30,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+from ...language import filled, text
 from ...reading import DataError
 from ...workers.pool import Worker, WorkerPool, usable_cpus
 from ..catalogue import get
@@ -66,16 +67,16 @@ class _Texts:
         self.all: list[str] = []
         self._at: dict[str, int] = {}
 
-    def add(self, text: str) -> int:
-        if not text:
+    def add(self, said: str) -> int:
+        if not said:
             return -1
-        if len(text) > MOST_TEXT:
-            text = f"{text[:MOST_TEXT]}\n... and {len(text) - MOST_TEXT:,} characters more"
-        text = text.encode("utf-8", "replace").decode()
-        if text not in self._at:
-            self._at[text] = len(self.all)
-            self.all.append(text)
-        return self._at[text]
+        if len(said) > MOST_TEXT:
+            said = f"{said[:MOST_TEXT]}\n... and {len(said) - MOST_TEXT:,} characters more"
+        said = said.encode("utf-8", "replace").decode()
+        if said not in self._at:
+            self._at[said] = len(self.all)
+            self.all.append(said)
+        return self._at[said]
 
 
 def report_of(graded: Sequence[Graded], folder: str | Path | None = None,
@@ -121,8 +122,9 @@ def report_of(graded: Sequence[Graded], folder: str | Path | None = None,
 def _exercise(id: str, students: Iterable[Graded], folder: Any) -> dict[str, Any]:
     one = get(id, folder)
     rows = next((r.results[id].rows for r in students if id in r.results), [])
-    return {"id": id, "title": one.title, "kind": one.kind, "of": sum(row.of for row in rows),
-            "rows": [{"title": row.title, "of": row.of} for row in rows]}
+    return {"id": id, "title": text(one.title, "exercises"), "kind": one.kind,
+            "of": sum(row.of for row in rows),
+            "rows": [{"title": filled(row.title, "exercises"), "of": row.of} for row in rows]}
 
 
 def _note(one: Graded) -> str:
@@ -240,8 +242,8 @@ def alike(students: Sequence[Graded], shown: Sequence[dict[str, Any]], folder: A
         by_wording: dict[str, list[int]] = {}
         texts = {n: answers[id] for n, answers in enumerate(shown)
                  if isinstance(answers.get(id), str)}
-        for n, text in texts.items():
-            digest, words = wording(text)
+        for n, answer in texts.items():
+            digest, words = wording(answer)
             if words >= LEAST_WORDS:
                 by_wording.setdefault(digest, []).append(n)
         few = {digest: members for digest, members in by_wording.items()

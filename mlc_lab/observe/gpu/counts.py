@@ -23,6 +23,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.module import IRModule
+from ...language import text
 from ...target import Target
 from ...target.gpus import GPU, USUAL, gpu_of
 from ...tir import stmt as S
@@ -208,8 +209,8 @@ class KernelCounts:
         for s in self.sites:
             each = f"{s.sectors_a_request:.3g}" if s.scope == "global" else ""
             more = f"{s.conflicts:,}" if s.scope == "shared" else ""
-            text = s.text if len(s.text) <= _WIDTH else s.text[:_WIDTH - 4] + " ..."
-            rows.append((f"{'store' if s.write else 'load'} {s.scope} {text}",
+            line = s.text if len(s.text) <= _WIDTH else s.text[:_WIDTH - 4] + " ..."
+            rows.append((f"{'store' if s.write else 'load'} {s.scope} {line}",
                          f"{s.requests:,}", each, more, f"{s.efficiency:.0%}"))
         widths = [max(len(row[n]) for row in rows) for n in range(5)]
         for row in rows:
@@ -531,8 +532,9 @@ def count_gpu(program: object, target: TargetLike = "cuda", *,
     Program(program, where, sizes, arrays).run(
         lambda launch: kernels.append(count_launch(launch, gpu, quick)))
     notes = () if where.tag == gpu.name else (
-        f"The target {where.tag or where.kind.name!r} does not say which GPU, or its figures are "
-        f"not known: those of {USUAL} are taken.",)
+        text("The target {target} does not say which GPU, or its figures are not known: those of "
+             "{gpu} are taken.", "views").format(
+                 target=repr(where.tag or where.kind.name), gpu=USUAL),)
     return GPUCounts(tuple(kernels), notes)
 
 

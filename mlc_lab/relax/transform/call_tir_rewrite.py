@@ -121,5 +121,8 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
 
 
 def CallTIRRewrite() -> Pass:
-    """The pass, see the file's text."""
+    """Outputs are allocated, and functions called to fill them.
+
+    The file's text has an example.
+    """
     return make_function_pass("CallTIRRewrite", _rewrite, __doc__)

@@ -106,5 +106,8 @@ def _kill(binding: Binding) -> Expr | None:
 
 
 def KillAfterLastUse() -> Pass:
-    """The pass, see the file's text."""
+    """What is not used again is let go, so that its memory is free.
+
+    The file's text has an example.
+    """
     return make_function_pass("KillAfterLastUse", _rewrite, __doc__)

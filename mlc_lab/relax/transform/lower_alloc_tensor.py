@@ -45,5 +45,8 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
 
 
 def LowerAllocTensor() -> Pass:
-    """The pass, see the file's text."""
+    """A tensor that the plan left alone gets storage of its own.
+
+    The file's text has an example.
+    """
     return make_function_pass("LowerAllocTensor", _rewrite, __doc__)

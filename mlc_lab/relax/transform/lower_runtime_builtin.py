@@ -89,5 +89,8 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
 
 
 def LowerRuntimeBuiltin() -> Pass:
-    """The pass, see the file's text."""
+    """What the virtual machine does itself becomes calls of its functions.
+
+    The file's text has an example.
+    """
     return make_function_pass("LowerRuntimeBuiltin", _rewrite, __doc__)

@@ -52,5 +52,8 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
 
 
 def RemovePurityChecking() -> Pass:
-    """The pass, see the file's text."""
+    """Calls say no more that they have no effects.
+
+    The file's text has an example.
+    """
     return make_function_pass("RemovePurityChecking", _rewrite, __doc__)

@@ -78,5 +78,8 @@ def _rewrite(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def ShareKernels() -> Pass:
-    """The pass, see the file's text."""
+    """Kernels that are the same function become one.
+
+    The file's text has an example.
+    """
     return make_pass("ShareKernels", _rewrite, __doc__)

@@ -210,7 +210,10 @@ def _rewrite(func: Function, mod: IRModule) -> Function:
 
 
 def StaticPlanBlockMemory() -> Pass:
-    """The pass, see the file's text."""
+    """Tensors that are not alive at the same time share their storage.
+
+    The file's text has an example.
+    """
     return make_function_pass("StaticPlanBlockMemory", _rewrite, __doc__)
 
 

@@ -324,5 +324,8 @@ def _rewrite(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def VMShapeLower(*, emit_err_ctx: bool = True) -> Pass:
-    """The pass, see the file's text."""
+    """Symbolic dimensions become numbers in a table that the function fills as it runs.
+
+    The file's text has an example.
+    """
     return make_pass("VMShapeLower", _rewrite, __doc__)
