@@ -148,7 +148,7 @@ def _what(line: str, kind: str, adds: bool, stores: list[Work], stored: bool) ->
 def _named(names: Iterable[str]) -> str:
     """Some buffers, each once; nothing where there are many."""
     different = list(dict.fromkeys(names))
-    return " or ".join(different) if len(different) < 4 else ""
+    return text(" or ", "views").join(different) if len(different) < 4 else ""
 
 
 __all__ = ["held", "operands", "stores_by_line", "sums"]

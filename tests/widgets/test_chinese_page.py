@@ -42,9 +42,10 @@ NAMES = ("fully associative", "-way, lru", "did not end within 10 s", "not possi
 def stepper():
     from observe.schedules import schedule
 
-    import mlc_lab
+    import mlc_lab_widgets
+    from mlc_lab.observe import record
 
-    return mlc_lab.record(schedule(), title="relu").show()
+    return mlc_lab_widgets.Stepper(record(schedule()).recording)
 
 
 VIEWS = [stepper, *(view for view in test_axe.VIEWS if view.__name__ != "stepper")]
