@@ -20,7 +20,7 @@ FORMS = {
     "no space between Chinese and Latin": rf"[{HAN}][A-Za-z0-9`]|[A-Za-z0-9`%][{HAN}]",
     "a space beside full-width punctuation": r"\S [，。；：、？！）]|[，。；：、？！（] (?=\S)",
     "a word twice": "的的|了了|，，|。。|是是|在在",
-    "English": r"[A-Za-z][a-z]+(?: [A-Za-z][a-z'-]*,?){3,}(?! \d)",
+    "English": r"[A-Za-z][a-z]+(?: [A-Za-z][a-z'-]*,?){3,}(?! \d| [A-Za-z])",
 }
 #: words of everyday English as well as terms; what they mean is for the translator to see
 EVERYDAY = {"split, tiling", "fuse (loops)", "parallel", "unroll", "vectorize", "bind", "trace",
@@ -64,7 +64,7 @@ def terms():
                 yield cells[0], re.split("[、（）]", cells[1])
 
 
-@pytest.mark.parametrize("term, words", terms(), ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize("term, words", list(terms()), ids=lambda x: x if isinstance(x, str) else "")
 def test_a_term_has_its_word(term, words):
     names = [re.escape(name) for name in re.sub(r" *\(.*?\)", "", term).split(", ")]
     pattern = re.compile(rf"\b(?:{'|'.join(names)})s?\b", re.I)
