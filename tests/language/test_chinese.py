@@ -20,7 +20,7 @@ FORMS = {
     "no space between Chinese and Latin": rf"[{HAN}][A-Za-z0-9`]|[A-Za-z0-9`%][{HAN}]",
     "a space beside full-width punctuation": r"\S [，。；：、？！）]|[，。；：、？！（] (?=\S)",
     "a word twice": "的的|了了|，，|。。|是是|在在",
-    "English": r"[A-Za-z][a-z]+(?: [A-Za-z][a-z'-]*,?){3,}(?! \d| [A-Za-z])",
+    "English": r"[A-Za-z][a-z]+(?: [A-Za-z][a-z'-]*,?){3,}\b(?! \d| [A-Za-z])",
 }
 #: words of everyday English as well as terms; what they mean is for the translator to see
 EVERYDAY = {"split, tiling", "fuse (loops)", "parallel", "unroll", "vectorize", "bind", "trace",
