@@ -1,5 +1,5 @@
-"""Chinese as an editor would have it: punctuation, spaces, nothing left in English, one word for one
-term, which is that of docs/glossary.md."""
+"""Chinese as an editor would have it: punctuation, spaces, nothing left in English, one word for
+one term, which is that of docs/glossary.md."""
 
 import re
 import runpy
@@ -27,7 +27,8 @@ EVERYDAY = {"split, tiling", "fuse (loops)", "parallel", "unroll", "vectorize", 
             "decision", "miss", "hit", "peak", "chain", "packing", "profile", "stage", "task",
             "trial", "race", "guard", "mutator", "primitive", "lane", "init", "pass", "block",
             "instruction", "kernel", "schedule", "binding", "region", "domain", "features",
-            "reorder", "barrier", "grid, thread block", "refusal", "locality", "sector", "throughput", "workbench",
+            "reorder", "barrier", "grid, thread block", "refusal", "locality", "sector",
+            "throughput", "workbench",
             # of a GPU, or what cores share
             "shared memory",
             "spill", "roofline", "prefetch", "tracing", "token", "stepper", "warp", "occupancy"}
@@ -64,7 +65,8 @@ def terms():
                 yield cells[0], re.split("[、（）]", cells[1])
 
 
-@pytest.mark.parametrize("term, words", list(terms()), ids=lambda x: x if isinstance(x, str) else "")
+@pytest.mark.parametrize("term, words", list(terms()),
+                         ids=lambda x: x if isinstance(x, str) else "")
 def test_a_term_has_its_word(term, words):
     names = [re.escape(name) for name in re.sub(r" *\(.*?\)", "", term).split(", ")]
     pattern = re.compile(rf"\b(?:{'|'.join(names)})s?\b", re.I)
