@@ -29,7 +29,7 @@ NOT_PLANNED = [
     ("*", "*MemoryPools *PoolInfo PoolInfoProperties usmp calculate_* *_memory_constraints",
      "memory pools of microcontrollers"),
     ("*", "hexagon vpi ext_dev disco vulkan rocm mali bifrost adreno intel_graphics vta stm32 rasp "
-     "riscv_cpu hls VerifyVTCMLimit get_vtcm_compaction_passes *VTCM* *AsyncStridedMemCopy",
+     "riscv_cpu VerifyVTCMLimit get_vtcm_compaction_passes *VTCM* *AsyncStridedMemCopy",
      "devices for which nothing is compiled here"),
     ("*", "mtl cl", "`metal` and `opencl` are their names here"),
     ("tvm.topi*", "*_alter_layout *_legalize *_infer_layout *_preprocess add_alter_layout "
@@ -46,7 +46,7 @@ NOT_PLANNED = [
      "register_extension convert_to_object Scriptable container",
      "containers and objects of TVM's C++ core: Python's own are used"),
     ("*", "ptx_* *mma* *simdgroup* tvm_*_matrix_sync tvm_fill_fragment *Fragment *Mma* "
-     "*TensorCore InjectPTXAsyncCopy create_barriers vector* dp4a get_vscale_expr vscale "
+     "*TensorCore InjectPTXAsyncCopy create_barriers vector* dp4a get_vscale_expr "
      "get_active_lane_mask q_multiply_*", "instructions of single machines"),
     ("*", "RPC* *rpc* parser tvm_wrap_excepthook relay_integration executor compile_*",
      "parts of TVM that need its C++ core or Relay"),

@@ -125,17 +125,16 @@ def _build_gpu(mod: IRModule, target: Target) -> Module:
 
 
 def _build_nvptx(mod: IRModule, target: Target) -> Module:
+    """Kernels where loops are bound to threads; else functions that one thread runs."""
+    from .backend import llvm, ptx
+    from .lower import lower
     from .lower.pipeline import has_thread_axes
 
     if has_thread_axes(mod):
-        raise ValueError(
-            'the target "nvptx" shows the PTX of functions that run in one thread; this program '
-            f'binds loops to thread axes: build it for "cuda". {_GPU_HELP}'
-        )
-    options = {"kind": "llvm", "mtriple": "nvptx64-nvidia-cuda"}
-    if target.attrs.get("mcpu"):
-        options["mcpu"] = target.mcpu
-    return _build_llvm(mod, Target(options))
+        return ptx.build(mod, target)
+    where = ptx.machine(target)
+    alone = Target({"kind": "llvm", "mtriple": where.triple, "mcpu": where.cpu})
+    return llvm.build(lower(mod, target=alone), where, llvm.entry_of(mod))
 
 
 #: what the builders make, for the text of a refusal
@@ -143,7 +142,7 @@ _MADE_FOR = {
     "llvm": "(this machine, and others by -mtriple)",
     "cuda": "(a GPU, or the simulated device)", "opencl": "(the same)", "metal": "(the same)",
     "webgpu": "(the same)",
-    "nvptx": "(PTX to be read, of functions without thread axes)",
+    "nvptx": "(PTX to be read)",
 }
 _GPU_HELP = ("A GPU program can be looked at with lower(program).show() and run with "
              "mlc_lab.backend.interp.interpret(program, *arrays)")

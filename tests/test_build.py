@@ -192,7 +192,7 @@ def test_what_cannot_be_built_is_explained(mm_relu):
     sch.bind(sch.get_loops(sch.get_block("C"))[0], "threadIdx.x")
     with pytest.raises(ValueError, match="thread.*lower"):
         build(sch.mod)
-    with pytest.raises(ValueError, match="binds loops to thread axes.*lower.*interpret"):
+    with pytest.raises(ValueError, match=r"Y is written outside of a kernel(?s:.*)sch.bind"):
         build(sch.mod, target="nvptx")
     with pytest.raises(ValueError, match=r"'rocm'.*\"nvptx\" \(PTX to be read.*interpret"):
         build(sch.mod, target="rocm")

@@ -3,6 +3,7 @@
 >>> card = mlc_lab.exercises.exercise("03.2", seed="ada")     # doctest: +SKIP
 >>> card.check(sch)                # a Schedule of the notebook's; or what stands in the card
 >>> card.workbench()               # or click: the schedule made there is the answer in the card
+>>> card.stepper()                 # where a step is asked for: the one that it shows
 >>> card.result                    # the marks
 >>> card.html("page.html")         # the card as it is, without a kernel
 
@@ -15,19 +16,22 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
 
 from mlc_lab.exercises import ExerciseError, Result, book
-from mlc_lab.exercises.answers import AnswerError, as_data
+from mlc_lab.exercises.answers import AnswerError, as_data, read
 from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
+from mlc_lab.exercises.result import Row
 from mlc_lab.ir.diagnostics import MLCError
 from mlc_lab.language import filled, text
 from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
+from .stepper import Stepper
 from .view import View, traitlets
 from .workbench import Workbench
 
@@ -49,15 +53,21 @@ class Card(View):
     wanted   hints that are asked for, 0 to 3; 4 is the solution, once it is solved or given up.
     hints    those that were given, and the solution.
     busy     whether an answer is being checked.
+    coming   while it is: the rows that are known, as in `marks`, and the number "n" of the answer.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
+    opener   the view that is asked for in the card: {"what", "field", "n"}, "what" being "workbench"
+             or "stepper".
+    opened   the view that was made for it, {"model": its id, "n"}, or a "message": why there is
+             none.
     watched  accesses of the answer, as the access view draws them, with the "position" of the one
              that is at fault, or a "message"; and the "n" of what was asked.
     rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
     """
 
     _entry, _styles = ENTRY, STYLES
-    _alone = {"busy": False, "live": False, "look": {}, "watched": {}}
+    _alone = {"busy": False, "coming": {}, "live": False, "look": {}, "watched": {},
+              "opener": {}, "opened": {}}
 
     task = traitlets.Dict().tag(sync=True)
     answer = traitlets.Dict().tag(sync=True)
@@ -66,10 +76,13 @@ class Card(View):
     wanted = traitlets.Int(0).tag(sync=True)
     hints = traitlets.List().tag(sync=True)
     busy = traitlets.Bool(False).tag(sync=True)
+    coming = traitlets.Dict().tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
     rules = traitlets.Dict().tag(sync=True)
     look = traitlets.Dict().tag(sync=True)
     watched = traitlets.Dict().tag(sync=True)
+    opener = traitlets.Dict().tag(sync=True)
+    opened = traitlets.Dict().tag(sync=True)
 
     def __init__(self, variant: Any, folder: Any = None, hint_cost: int = 0, solution: bool = True,
                  **traits: Any) -> None:
@@ -77,6 +90,7 @@ class Card(View):
         the others see `exercise`."""
         self.source, self.folder = variant, folder
         self._result: Result | None = None
+        self._inside: View | None = None  # what was opened in the card
         self._checked: Any = ""  # the answer that has these marks
         traits.setdefault("rules", {"cost": hint_cost, "solution": solution})
         kept = book.load().entries.get(variant.exercise.id)
@@ -102,18 +116,23 @@ class Card(View):
             except AnswerError as error:
                 return self._show(unread(self.source, error), self.answer["n"])
             if not isinstance(data, dict) or "trace" not in data:
-                self.answer = {"value": data, "n": self.answer["n"] + 1}
+                self.answer = {"value": _shown(self.source, data), "n": self.answer["n"] + 1}
             value = data
         n = self.answer["n"]
+
+        def came(row: Row) -> None:
+            self.coming = {"n": n, "rows": [*self.coming["rows"], _row(asdict(row))]}
+
+        self.coming = {"n": n, "rows": []}
         self.busy = True
         try:
-            found = check(self.source.exercise.id, value, self.source.seed, self.folder)
+            found = check(self.source.exercise.id, value, self.source.seed, self.folder, came)
+            if not found.error:
+                book.keep(found, value)
+            self._checked = value
+            return self._show(found, n)
         finally:
             self.busy = False
-        if not found.error:
-            book.keep(found, value)
-        self._checked = value
-        return self._show(found, n)
 
     def workbench(self) -> Workbench:
         """The workbench on the exercise's program. Where it stands is the answer in the card: it
@@ -137,6 +156,27 @@ class Card(View):
         bench.listeners.append(take)
         return Workbench(bench)
 
+    def stepper(self) -> Stepper:
+        """The stepper on the schedule that a prediction is about. The step that it shows is the
+        answer in the card.
+
+        Raises ExerciseError where nothing is asked about the steps of a schedule.
+        """
+        field = next((f for f in self.source.fields if f.picture and f.picture.source), None)
+        if field is None:
+            raise ExerciseError(f"{self.source.exercise.id} asks nothing about steps")
+        places = field.picture.places
+        chosen = self.answer["value"].get(field.name)
+        view = Stepper(field.picture.source,
+                       step=places.index(chosen) + 1 if chosen in places else 0)
+
+        def take(step: int) -> None:
+            value = {**self.answer["value"], field.name: places[step - 1] if step else None}
+            self.answer = {"value": value, "n": self.answer["n"] + 1}
+
+        view.on_step(take)
+        return view
+
     def _show(self, found: Result, n: int) -> Result:
         self._result = found
         self.marks = {**_marks(found), "n": n}
@@ -158,6 +198,19 @@ class Card(View):
         if wanted > 0 and not self._solved():
             book.hinted(self.source.exercise.id, wanted)
         self.hints = texts
+
+    @traitlets.observe("opener")
+    def _open(self, change: Any) -> None:
+        """Make a view that the page then shows in the card; the one before it is closed."""
+        if self._inside is not None:
+            self._inside.close()
+            self._inside = None
+        what, n = change["new"].get("what"), change["new"].get("n")
+        try:
+            self._inside = self.stepper() if what == "stepper" else self.workbench()
+            self.opened = {"model": self._inside.model_id, "n": n}
+        except MLCError as error:
+            self.opened = {"message": str(error), "n": n}
 
     @traitlets.observe("look")
     def _look_asked(self, change: Any) -> None:
@@ -225,14 +278,23 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
         "id": one.id, "title": variant.title, "level": one.level, "minutes": one.minutes,
         "statement": variant.statement, "kind": one.kind, "seed": variant.seed,
         "program": variant.program.script() if variant.program is not None else "",
-        "fields": [{"name": f.name, "question": filled(f.question, "exercises"), "kind": f.kind,
-                    "choices": list(f.choices),
-                    "said": [text(choice, "exercises") for choice in f.choices]}
-                   for f in variant.fields],
+        "fields": [_field(f) for f in variant.fields],
         "rows": [{"title": filled(check.title, "exercises"), "of": check.points}
                  for check in variant.checks],
         "before": {"points": known.points, "of": known.of} if known is not None else None,
     }  # fmt: skip
+
+
+def _field(field: Any) -> dict[str, Any]:
+    """A place of a prediction, as plain data."""
+    drawn = field.picture
+    made = {"name": field.name, "question": filled(field.question, "exercises"),
+            "kind": field.kind, "choices": list(field.choices),
+            "said": [text(choice, "exercises") for choice in field.choices]}  # fmt: skip
+    if drawn is None:
+        return made
+    view = {"view": "stepper"} if drawn.source is not None else {}
+    return {**made, "picture": {"kind": drawn.kind, **drawn.data}, **view}
 
 
 def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 0,
@@ -256,7 +318,7 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
     task = _task(variant, None)
     hints = [*variant.hints, as_text(variant.reference)] if solution else []
     if variant.exercise.kind == "prediction":
-        value: Any = _filled_in(task["fields"], answer)
+        value: Any = _shown(variant, answer)
     else:
         value = answer if isinstance(answer, str) else "" if answer is None else as_text(answer)
     values = {"task": task, "answer": {"value": value, "n": 0}, "asked": 0, "wanted": 0,
@@ -271,17 +333,28 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
 def _marks(result: Any) -> dict[str, Any]:
     """Marks as plain data, their titles in the reader's language."""
     found = result.to_dict()
-    rows = [{**row, "title": filled(row["title"], "exercises")} for row in found["rows"]]
-    return {**found, "rows": rows}
+    return {**found, "rows": [_row(row) for row in found["rows"]]}
 
 
-def _filled_in(fields: list[dict[str, Any]], answer: Any) -> dict[str, Any]:
-    """The values of a prediction that its fields can show."""
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of the marks, its title in the reader's language."""
+    return {**row, "title": filled(row["title"], "exercises")}
+
+
+def _shown(variant: Any, answer: Any) -> Any:
+    """An answer as the card shows it: of a prediction the values that its fields can show."""
+    if variant.exercise.kind != "prediction":
+        return answer
+    try:
+        found = read(variant, answer).values
+        return {name: value for name, value in (found or {}).items() if value is not None}
+    except AnswerError:
+        pass
     if not isinstance(answer, dict):
-        answer = {fields[0]["name"]: answer}
-    kinds = {"number": (int, float), "choice": str, "several": list, "order": list}
-    found = {f["name"]: answer.get(f["name"]) for f in fields
-             if isinstance(answer.get(f["name"]), kinds[f["kind"]])}
+        answer = {variant.fields[0].name: answer}
+    kinds = {"number": (int, float), "choice": str, "several": list, "order": list, "marks": list}
+    found = {f.name: answer.get(f.name) for f in variant.fields
+             if isinstance(answer.get(f.name), kinds[f.kind])}
     return {name: [str(item) for item in value] if isinstance(value, list) else value
             for name, value in found.items()}
 

@@ -14,7 +14,7 @@ from .saved import gzipped
 from .view import StepView, traitlets
 
 #: the ways to look at a step, by the names of the trait `tab`
-TABS = ("program", "nest", "lowered", "llvm", "assembly")
+TABS = ("program", "nest", "lowered", "llvm", "assembly", "cuda", "opencl", "webgpu", "metal")
 STYLES = ("stepper.css", "counts.css", "guess.css")
 
 
@@ -32,7 +32,9 @@ class Stepper(StepView):
     selection  the line selected last: {"step", "side" ("before" or "after"), "line", "text",
                "keys"}, and of a loop, block, iterator or buffer its "key", "kind" and "name";
                empty at first.
-    tab        what is shown of a step: "program", "nest", "lowered", "llvm" or "assembly".
+    tab        what is shown of a step: "program", "nest", "lowered", "llvm" or "assembly"; where a
+               step binds loops to threads, the source of a GPU too: "cuda", "opencl", "webgpu"
+               (WGSL) or "metal".
     baseline   number of a step whose program stands on the left; -1: the program before the step.
     guess      whether the viewer says what a step does before it is shown: see `on_guess`.
     guesses    what was guessed: {"answers": {step: {"legal", "speed"}}, "right", "asked"}.

@@ -37,6 +37,8 @@ class Workbench(View):
     palette    what was listed for it: {"node", "key", "kind", "name", "ms", "entries"}.
     measuring  whether a measurement is running.
     tree, costs  the attempts and what was measured, as plain data.
+    left       for a GPU as target what programs take of its limits, by their numbers: see
+               `mlc_lab.observe.gpu.left`.
 
     Changes that code makes to `bench` are shown too.
     """
@@ -49,6 +51,7 @@ class Workbench(View):
     selection = traitlets.Dict().tag(sync=True)
     palette = traitlets.Dict().tag(sync=True)
     costs = traitlets.Dict().tag(sync=True)
+    left = traitlets.Dict().tag(sync=True)
     measuring = traitlets.Bool(False).tag(sync=True)
     live = traitlets.Bool(True).tag(sync=True)
 
@@ -59,6 +62,7 @@ class Workbench(View):
         self._stop = False
         self._following = False
         super().__init__(tree=packed(bench.to_dict()), node=bench.at.id, **traits)
+        self._show_left()
         bench.listeners.append(self._follow)
         self.on_msg(self._message)
 
@@ -120,6 +124,7 @@ class Workbench(View):
                 self._show_costs()
                 self._keep_selection()
                 self._list()
+            self._show_left()  # not waited for: the program is lowered for it
         finally:
             self._following = False
 
@@ -184,6 +189,11 @@ class Workbench(View):
         found = {str(n): p.cost for n, p in enumerate(self.bench.recording.programs) if p.cost}
         if found != self.costs:
             self.costs = found
+
+    def _show_left(self) -> None:
+        found = self.bench.what_is_left()
+        if found is not None:
+            self.left = {**self.left, str(self.bench.at.program): found}
 
     # ------------------------------------------------------------------------- from the reader
 
@@ -271,7 +281,7 @@ def page(trees: Sequence[dict[str, Any]], title: str = "Attempts") -> str:
     """One HTML page with a workbench for each tree, readable where scripts do not run."""
     views = [
         ({"tree": packed(tree), "node": tree["at"], "selection": {}, "costs": {},
-          **Workbench._alone}, static_html(tree))
+          "left": {}, **Workbench._alone}, static_html(tree))
         for tree in trees
     ]  # fmt: skip
     return export.write(views, title, "workbench.js", Workbench._styles)

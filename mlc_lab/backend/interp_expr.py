@@ -603,6 +603,7 @@ _CALLS: dict[str, Callable] = {
     "vectorlow": lambda self, e: self._vector_half(e, 0),
     "vectorhigh": lambda self, e: self._vector_half(e, 1),
     "undef": ExprCompiler._undef, "assume": ExprCompiler._nothing,
+    "vscale": lambda self, e: lambda env: 1,  # registers of 128 bits
     "prefetch": ExprCompiler._nothing, "start_profile_intrinsic": ExprCompiler._nothing,
     "end_profile_intrinsic": ExprCompiler._nothing, "isnullptr": ExprCompiler._is_null,
 }

@@ -15,7 +15,7 @@ from typing import Any
 from .. import tir
 from ..ir.module import IRModule
 from ..ir.recursion import grows_stack
-from ..machine.of_target import has_avx512, missing_features
+from ..machine.of_target import has_avx512, has_scalable_vectors, missing_features
 from ..runtime import jit
 from ..runtime.abi import write_packed
 from ..runtime.export import META_SYMBOL, meta_global, module_of, sources_of
@@ -121,7 +121,7 @@ def generate(
     program imports. Raises CodegenError for what has no machine code.
     """
     text = ModuleText(where.triple, where.data_layout)
-    unit = Unit(text)
+    unit = Unit(text, has_scalable_vectors(where))
     functions = {}
     for var, func in mod.functions.items():
         if not isinstance(func, tir.PrimFunc):

@@ -249,6 +249,15 @@ class CallGen(BitsGen):
         self.do(f"call void @llvm.assume(i1 {self.visit(e.args[0])})")
         return "true"
 
+    def call_vscale(self, e: tir.Call) -> str:
+        if not self.unit.scalable:
+            raise CodegenError(
+                f"{self.function_name}: T.vscale() is the length of scalable vectors, and the "
+                "target has none; AArch64 has with -mattr=+sve, RISC-V with -mattr=+v. For other "
+                "machines write the number of lanes, such as 4")
+        self.unit.text.declare("i32", "llvm.vscale.i32", [])
+        return self.op("call i32 @llvm.vscale.i32()")
+
     def call_atomic_add(self, e: tir.Call) -> str:
         target, value = e.args[0], e.args[-1]
         address = self.call_address_of(tir.Call("handle", "tir.address_of", (target,)))
@@ -442,7 +451,7 @@ HANDLERS: dict[str, Callable[[CallGen, tir.Call], str]] = {
     "tir.prefetch": CallGen.call_prefetch,
     "tir.assume": CallGen.call_assume,
     "tir.atomic_add": CallGen.call_atomic_add,
-    "tir.undef": _undef,
+    "tir.undef": _undef, "tir.vscale": CallGen.call_vscale,
     "tir.vectorlow": lambda g, e: g.call_half(e, False),
     "tir.vectorhigh": lambda g, e: g.call_half(e, True),
     "tir.vectorcombine": CallGen.call_combine,

@@ -26,8 +26,9 @@ class CodegenError(MLCError, ValueError):
 class Unit:
     """One LLVM module under construction."""
 
-    def __init__(self, text: ModuleText) -> None:
+    def __init__(self, text: ModuleText, scalable: bool = False) -> None:
         self.text = text
+        self.scalable = scalable  # whether the machine has vectors of scalable length
         self.numbers: dict[str, int] = {}
         self.signatures: dict[str, Any] = {}
         self.imports: list[str] = []  # LLVM IR to be linked in

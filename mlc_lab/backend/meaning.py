@@ -282,6 +282,8 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
             raise _Continue
         case "isnullptr":
             return value(args[0], env) is None
+        case "vscale":  # registers of 128 bits
+            return 1
         case "undef" | "assume" | "prefetch" | "start_profile_intrinsic" | "end_profile_intrinsic":
             return 0
         case "call_extern" | "call_pure_extern":

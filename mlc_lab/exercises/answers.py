@@ -5,7 +5,8 @@
                   as a workbench reads them; {"trace": a trace's JSON}; a Schedule, which is kept as
                   its trace
     program       TVMScript, which is parsed and not run; an IRModule or PrimFunc, kept as its text
-    prediction    {field: number, choice, or list of choices}; of a single field the value alone
+    prediction    {field: number, choice, list of choices, or marks in a picture, as a list or a
+                  text (`pictures.py`)}; of a single field the value alone
     space         lines of a schedule that leave choices open (sch.sample_...), or a function of
                   `sch` with such lines, which are read and not run
     function      Python functions, as text; or a function, whose text is kept. The one kind that
@@ -28,6 +29,7 @@ from ..reading import MISTAKES, DataError, MLCError, reason, shown
 from ..reading.python_text import parse_python
 from ..schedule import Schedule, Trace
 from ..tir.function import PrimFunc
+from .pictures import MarkError, marks_in
 
 if TYPE_CHECKING:
     from .exercise import Field, Variant
@@ -186,6 +188,8 @@ def _value(wanted: Field, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise AnswerError(told + "number")
         return value
+    if wanted.picture is not None:
+        return _marked(wanted, value)
     one = wanted.kind == "choice"
     values = [value] if one else list(value) if isinstance(value, (list, tuple)) else None
     if values is None:
@@ -197,6 +201,20 @@ def _value(wanted: Field, value: Any) -> Any:
     if wanted.kind == "order" and sorted(values) != sorted(wanted.choices):
         raise AnswerError(f"{wanted.name}: an order has each of {', '.join(wanted.choices)} once")
     return values[0] if one else values if wanted.kind == "order" else sorted(set(values))
+
+
+def _marked(wanted: Field, value: Any) -> Any:
+    """The places of a picture that are marked; the one, where one is asked for."""
+    assert wanted.picture is not None
+    try:
+        found = marks_in(wanted.picture, value)
+    except MarkError as error:
+        raise AnswerError(f"{wanted.name}: {error.message}", error.hint) from None
+    if wanted.kind == "marks":
+        return found
+    if len(found) > 1:
+        raise AnswerError(f"{wanted.name}: one place is asked for, and {len(found)} are marked")
+    return found[0] if found else None
 
 
 __all__ = ["Answer", "AnswerError", "as_data", "as_schedule", "read"]

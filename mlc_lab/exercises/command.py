@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,10 @@ from ..language import filled, text
 from ..reading import DataError, read_json
 from . import book
 from .catalogue import catalogue, get
-from .exercise import Exercise, Variant
+from .exercise import Exercise, Field, Variant
 from .judge import check
+from .pictures import how_to_write
+from .result import Result, Row
 
 #: exit status of an answer that has not all points, and of a mistake in the command
 NOT_SOLVED, MISTAKE = 1, 2
@@ -54,8 +58,11 @@ def exercise(args: argparse.Namespace) -> int:
         return 0
     text = sys.stdin.read() if args.answer == "-" else Path(args.answer).read_text("utf-8")
     answer = from_text(variant, text)
-    result = check(args.id, answer, args.seed, args.folder)
-    print(result.as_json() if args.json else result)
+    if args.json:
+        result = check(args.id, answer, args.seed, args.folder, lambda row: None)
+        print(result.as_json())
+    else:
+        result = _told_row_by_row(variant, answer, args.folder)
     if not args.json and args.folder is None:
         problem = book.keep(result, answer)
         if problem:
@@ -63,11 +70,46 @@ def exercise(args: argparse.Namespace) -> int:
     return 0 if result.solved else NOT_SOLVED
 
 
+def _told_row_by_row(variant: Variant, answer: Any, folder: str | None) -> Result:
+    """Check an answer, and print each row as it is known; at a terminal also which one is next."""
+    titles = iter(check.title for check in variant.checks)
+    shows = sys.stdout.isatty()
+
+    def wait() -> None:
+        title = next(titles, None)
+        if shows and title is not None:
+            print(f"  . {title} ...", end="", flush=True)
+
+    def tell(row: Row) -> None:
+        print(("\r\x1b[K" if shows else "") + str(row), flush=True)
+        wait()
+
+    wait()
+    result = check(variant.exercise.id, answer, variant.seed, folder, tell)
+    if shows and result.error:
+        print("\r\x1b[K", end="")
+    print(repr(result))
+    return result
+
+
 def from_text(variant: Variant, text: str) -> Any:
-    """An answer from a file: JSON where it is that, else the text itself."""
-    if variant.exercise.kind == "prediction" or text.lstrip().startswith("{"):
+    """An answer from a file: JSON where it is that, else the text itself; of a prediction lines
+    `field: value`, or the value alone of a single field."""
+    if variant.exercise.kind != "prediction":
+        return read_json(text, "the answer") if text.lstrip().startswith("{") else text
+    fields = [field for field in variant.fields if field.picture is not None]
+    if not fields or text.lstrip()[:1] in ("{", "[", '"'):
         return read_json(text, "the answer")
-    return text
+    names = "|".join(re.escape(field.name) for field in variant.fields)
+    head, *parts = re.split(rf"^[ \t]*({names})[ \t]*:", text, flags=re.M)
+    if not parts and len(variant.fields) == 1:
+        return {variant.fields[0].name: text.strip()}
+    if not parts or head.strip():
+        raise DataError(f"the answer has lines 'field: value'; the fields are "
+                        f"{', '.join(field.name for field in variant.fields)}")
+    marked = {field.name for field in fields}
+    return {name: value.strip() if name in marked else read_json(value, f"the answer's {name}")
+            for name, value in zip(parts[::2], parts[1::2])}
 
 
 def as_text(answer: Any) -> str:
@@ -98,11 +140,21 @@ def shown(variant: Variant) -> str:
     if variant.program is not None:
         lines += [variant.program.script(), ""]
     for field in variant.fields:
-        choices = f"   {field.kind} of: {', '.join(field.choices)}" if field.choices else ""
-        lines.append(f"  {field.name}: {filled(field.question, 'exercises')}{choices}")
+        lines.append(asked(field))
     lines += [f"  {check.points} points: {filled(check.title, 'exercises')}"
               for check in variant.checks]
     return "\n".join(lines)
 
 
-__all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "exercise", "from_text", "map_of", "shown", "told"]
+def asked(field: Field) -> str:
+    """A place of a prediction as text: the question, and what can be answered."""
+    question = filled(field.question, "exercises")
+    if field.picture is not None:
+        picture = textwrap.indent(field.picture.text, "      ")
+        return f"  {field.name}: {question}\n{picture}\n    {how_to_write(field.picture)}"
+    choices = f"   {field.kind} of: {', '.join(field.choices)}" if field.choices else ""
+    return f"  {field.name}: {question}{choices}"
+
+
+__all__ = ["MISTAKE", "NOT_SOLVED", "as_text", "asked", "exercise", "from_text", "map_of", "shown",
+           "told"]

@@ -11,7 +11,7 @@
     program   = values -> IRModule or PrimFunc                         what the answer starts from
     checks    = values -> [check, ...]                     rows, in the order in which they are told
     check     = row(kind, points, title, name=value, ...)  of a kind in `checks/`, with its options
-    fields    = [Field(name, question, kind, choices?), ...]        of a prediction
+    fields    = [Field(name, question, kind, choices?, picture?), ...]        of a prediction
     hints     = (text, text, text)                         from a nudge to nearly all
     reference = values -> answer                           has full points, on every variant
     wrong     = values -> [Wrong(answer, points, says), ...]        typical mistakes: the tests
@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 from ..language import text
 from ..lower.pipeline import as_module
 from ..reading import DataError
+from .pictures import Picture
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 #: what an answer may be
 KINDS = ("schedule", "program", "prediction", "space", "function")
 #: how a field of a prediction is filled in
-FIELD_KINDS = ("number", "choice", "order", "several")
+FIELD_KINDS = ("number", "choice", "order", "several", "marks")
 
 
 class ExerciseError(DataError):
@@ -65,12 +66,26 @@ def row(kind: str, points: int, title: str, **options: Any) -> Check:
 
 @dataclass(frozen=True)
 class Field:
-    """A place of a prediction: a "number", one "choice", "several" of them, or their "order"."""
+    """A place of a prediction: a "number", one "choice", "several" of them, their "order", or
+    "marks" in a picture (`pictures.py`). A "choice" may be made in a picture too: the choices are
+    its places."""
 
     name: str
     question: str
     kind: str = "number"
     choices: tuple[str, ...] = ()
+    picture: Picture | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in FIELD_KINDS:
+            raise ExerciseError(f"the field {self.name!r} is one of {', '.join(FIELD_KINDS)}, not "
+                                f"{self.kind!r}")
+        drawn = self.kind == "marks" or self.kind == "choice" and not self.choices
+        if drawn != (self.picture is not None):
+            raise ExerciseError(f"the field {self.name!r}: marks are made in a picture=, a choice "
+                                "has choices= or a picture=, and nothing else has one")
+        if self.picture is not None:
+            object.__setattr__(self, "choices", self.picture.places)
 
 
 @dataclass(frozen=True)

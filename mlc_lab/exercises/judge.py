@@ -7,8 +7,9 @@ answer. What it does stands in `judging.py`.
 from __future__ import annotations
 
 import atexit
+import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +32,17 @@ class Judge:
         self._worker: Worker | None = None
         self._lock = threading.Lock()
 
-    def check(self, id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None
-              ) -> Result:
-        """The marks of an answer; see `check`."""
+    def check(self, id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None,
+              on_row: Callable[[Row], None] | None = None) -> Result:
+        """The marks of an answer; `on_row` is called with each row as soon as it is known. See
+        `check`."""
         variant = get(id, folder).variant(seed)
         try:
             data = as_data(variant.exercise.kind, answer)
         except AnswerError as error:
             return unread(variant, error)
-        reply = self._ask("check", id, data, seed, folder)
+        tell = on_row or _unheard
+        reply = self._ask("check", id, data, seed, folder, lambda e: tell(Row(**e["row"])))
         if reply["status"] == "ok":
             return Result.from_dict(reply["result"])
         return nothing(variant, self._why(reply))
@@ -48,17 +51,17 @@ class Judge:
               seed: int | str = 0, folder: str | Path | None = None) -> dict[str, Any]:
         """Accesses of an answer's program, as a view draws them, with the "position" of the one at
         a `place` where it is wrong (see `Found`); or {"message": why there are none}."""
-        reply = self._ask("watch", id, answer, seed, folder, place=dict(place or {}))
+        reply = self._ask("watch", id, answer, seed, folder, None, place=dict(place or {}))
         return reply["watched"] if reply["status"] == "ok" else {"message": self._why(reply)}
 
     def _ask(self, do: str, id: str, answer: Any, seed: int | str, folder: str | Path | None,
-             **more: Any) -> dict[str, Any]:
+             on_event: Callable[[dict[str, Any]], None] | None, **more: Any) -> dict[str, Any]:
         request = {"do": do, "id": id, "answer": answer, "seed": str(seed), **more,
                    "folder": None if folder is None else str(Path(folder).resolve())}
         with self._lock:
             if self._worker is None or not self._worker.alive:
                 self._worker = Worker(_SERVICE, memory=self.memory)
-            return self._worker.call(request, self.timeout_s)
+            return self._worker.call(request, self.timeout_s, on_event)
 
     def _why(self, reply: dict[str, Any]) -> str:
         """Why there is no answer of the process."""
@@ -81,6 +84,10 @@ class Judge:
         self.close()
 
 
+def _unheard(row: Row) -> None:
+    """Nobody waits for rows."""
+
+
 def unread(variant: Variant, error: AnswerError) -> Result:
     """The marks of an answer that cannot be read: none, and why."""
     return nothing(variant, error.message, error.hint, error.line)
@@ -97,7 +104,8 @@ _judge = Judge()
 atexit.register(_judge.close)
 
 
-def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> Result:
+def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None,
+          on_row: Callable[[Row], None] | None = None) -> Result:
     """Check an answer to an exercise.
 
     Parameters
@@ -106,11 +114,19 @@ def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None =
     answer : a Schedule, the text of one or of a program, or what is predicted (see `answers.py`).
     seed : which variant: a number, or the student's name.
     folder : a teacher's folder of exercises.
+    on_row : called with each row of the marks as soon as it is known. By default rows are printed
+        as they come where somebody sees them, in a notebook or at a prompt.
 
     Returns the marks, row by row, with what is wrong and where. Raises ExerciseError for an
     exercise that there is not; nothing for an answer, whatever it is.
     """
-    return _judge.check(id, answer, seed, folder)
+    if on_row is None and hasattr(sys, "ps1"):  # Python and IPython set it for a person
+        on_row = _print
+    return _judge.check(id, answer, seed, folder, on_row)
+
+
+def _print(row: Row) -> None:
+    print(row, flush=True)
 
 
 def watch(id: str, answer: Any, place: Mapping[str, Any] | None = None, seed: int | str = 0,
@@ -122,7 +138,7 @@ def watch(id: str, answer: Any, place: Mapping[str, Any] | None = None, seed: in
 def points(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> float:
     """The points of an answer, after its marks are printed: what a graded cell of a notebook ends
     with. See `check`."""
-    found = check(id, answer, seed, folder)
+    found = check(id, answer, seed, folder, _unheard)
     print(found)
     return float(found.points)
 

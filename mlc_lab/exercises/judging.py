@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from dataclasses import asdict
 from typing import Any
 
 from ..reading import MISTAKES, MLCError, reason
@@ -17,7 +18,17 @@ from .watching import watched
 
 
 def marks(variant: Variant, data: Any) -> Result:
-    """The marks of an answer, by all checks in order.
+    """The marks of an answer, by all checks in order; see `marking`."""
+    made = marking(variant, data)
+    while True:
+        try:
+            next(made)
+        except StopIteration as done:
+            return done.value
+
+
+def marking(variant: Variant, data: Any) -> Generator[Row, None, Result]:
+    """The rows of the marks of an answer, each as soon as it is known, and the result.
 
     A row that does not compute the same ends the points of the rows after it: a program that is
     quick and wrong is worth nothing. They are told all the same.
@@ -26,26 +37,27 @@ def marks(variant: Variant, data: Any) -> Result:
         answer = read(variant, data)
     except AnswerError as error:
         return unread(variant, error)
+    rows, wrong = [], False
     try:
-        return Result(variant.exercise.id, variant.seed, _rows(variant, answer))
+        for asked in variant.checks:
+            found = _found(asked, answer, variant)
+            decides = asked.kind in ("equivalent", "same_graph") or asked.options.get("decides")
+            wrong |= bool(decides) and not found.passed
+            rows.append(_row(asked, found, wrong))
+            yield rows[-1]
+        return Result(variant.exercise.id, variant.seed, rows)
     finally:
         answer.close()
 
 
-def _rows(variant: Variant, answer: Answer) -> list[Row]:
-    """All rows of the marks."""
-    rows, wrong = [], False
-    for asked in variant.checks:
-        found = _found(asked, answer, variant)
-        decides = asked.kind in ("equivalent", "same_graph") or asked.options.get("decides")
-        wrong |= bool(decides) and not found.passed
-        passed = found.passed and not wrong
-        says = found.says
-        if found.passed and wrong:
-            says = "no points: the program computes something else" + (f" ({says})" if says else "")
-        rows.append(Row(asked.kind, asked.title, asked.points if passed else 0, asked.points,
-                        passed, says, found.place))
-    return rows
+def _row(asked: Check, found: Found, wrong: bool) -> Row:
+    """The marks that a check gives; `wrong`: whether the program computes something else."""
+    passed = found.passed and not wrong
+    says = found.says
+    if found.passed and wrong:
+        says = "no points: the program computes something else" + (f" ({says})" if says else "")
+    reached = 0 if wrong else asked.points if passed else int(asked.points * found.part)
+    return Row(asked.kind, asked.title, reached, asked.points, passed, says, found.place)
 
 
 def _found(asked: Check, answer: Answer, variant: Variant) -> Found:
@@ -61,10 +73,16 @@ def load(role: str) -> None:
     keep_others_out()
 
 
-def _check(request: dict[str, Any]) -> dict[str, Any]:
-    exercise = get(request["id"], request["folder"])
-    return {"status": "ok",
-            "result": marks(exercise.variant(request["seed"]), request["answer"]).to_dict()}
+def _check(request: dict[str, Any]) -> Generator[dict[str, Any], None, dict[str, Any]]:
+    """Each row as an event, then all of them."""
+    made = marking(get(request["id"], request["folder"]).variant(request["seed"]),
+                   request["answer"])
+    while True:
+        try:
+            row = next(made)
+        except StopIteration as done:
+            return {"status": "ok", "result": done.value.to_dict()}
+        yield {"row": asdict(row)}
 
 
 def _watch(request: dict[str, Any]) -> dict[str, Any]:
@@ -83,5 +101,5 @@ def _watch(request: dict[str, Any]) -> dict[str, Any]:
         answer.close()
 
 
-HANDLERS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+HANDLERS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "check": _check, "watch": _watch}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from fractions import Fraction
 from typing import Any
 
 from ..language import filled
@@ -17,12 +18,15 @@ class Found:
     `passed`; `says`, in words; `place`, where an answer is wrong, as far as that is known:
     {"element", "expected", "found", "iteration", "text" (the program, the statement underlined),
     "line", "sizes" (the numbers of symbols), "write" (whether the element, or the buffer, is
-    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}.
+    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}, and of marks
+    in a picture {"field", "wrong", "missing"}, the first ones; `part` of the points that an answer
+    has which is right in part.
     """
 
     passed: bool
     says: str = ""
     place: dict[str, Any] = field(default_factory=dict)
+    part: Fraction = Fraction(0)
 
 
 @dataclass
@@ -36,6 +40,14 @@ class Row:
     passed: bool
     says: str = ""
     place: dict[str, Any] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        title = filled(self.title, "exercises")
+        out = [f"  {'+' if self.passed else '-'} {title}  ({self.points} of {self.of})"]
+        out += _indented(self.says, "      ") if self.says else []
+        if self.place.get("text"):
+            out += _indented(self.place["text"], "      | ")
+        return "\n".join(out)
 
 
 @dataclass
@@ -85,15 +97,11 @@ class Result:
             if self.error.get("hint"):
                 out += _indented(self.error["hint"], "    try: ")
             return "\n".join(out)
-        for row in self.rows:
-            mark = "+" if row.passed else "-"
-            out.append(f"  {mark} {filled(row.title, 'exercises')}  ({row.points} of {row.of})")
-            out += _indented(row.says, "      ") if row.says else []
-            if row.place.get("text"):
-                out += _indented(row.place["text"], "      | ")
-        return "\n".join(out)
+        return "\n".join([*out, *map(str, self.rows)])
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        # at a prompt the rows stand above it already: `check` prints them as they come
+        return str(self) if self.error else f"{self.id}: {self.points} of {self.of} points"
 
 
 def _indented(text: str, by: str) -> list[str]:

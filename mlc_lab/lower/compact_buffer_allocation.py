@@ -18,6 +18,8 @@ After::
 
 Here too the paddings of `storage_align` (block annotation `buffer_dim_align`) become strides. A
 buffer keeps its size where a view of it (`T.match_buffer`) declares the strides of that size.
+
+After LowerOpaqueBlock the same is done to memory (`T.allocate`) that is one buffer and no other.
 """
 
 from __future__ import annotations
@@ -27,21 +29,92 @@ from typing import TYPE_CHECKING, Any
 from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir.buffer import Buffer, strides_of
-from ..tir.expr import BufferLoad, IntImm, PrimExpr, Range
+from ..tir.expr import BufferLoad, Call, IntImm, IterVar, PrimExpr, Range
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, all_statements
 from ..tir.layout import aligned_strides, alignments, stride_misfit
 from ..tir.op import as_int, const
-from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt
-from ..arith.access import Access, Accesses, hull
+from ..tir.stmt import (
+    Allocate, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For, ForKind,
+    IfThenElse, MatchBufferRegion, Stmt,
+)
+from ..arith.access import Access, Accesses, depends_on_data, hull
 from .common import function_pass, lane_add
+from .lower_opaque_block import memory_of
 
 if TYPE_CHECKING:
+    from ..ir.node import Node
     from ..ir.transform import PassContext
 
 #: a symbolic dimension stays as it is where only a larger bound is known: that is just the range of
 #: the type of a size such as n or n // 2
 _WORTH_A_BOUND = 2 ** 20
+
+
+class _Touched(Accesses):
+    """The accesses under a statement, in programs without blocks too: there memory is a statement
+    of the path, and a thread axis the loop over its threads."""
+
+    def visit_BufferLoad(self, node: BufferLoad) -> None:
+        super().visit_BufferLoad(node)
+        self._by_another_name(node.buffer)
+
+    def visit_BufferStore(self, node: BufferStore) -> None:
+        super().visit_BufferStore(node)
+        self._by_another_name(node.buffer)
+
+    def _by_another_name(self, buffer: Buffer) -> None:
+        if not self.wanted(buffer):  # it may lie in the memory of one that is
+            self.pointers.add(buffer.data)
+
+    def visit_Allocate(self, node: Allocate) -> None:
+        for extent in node.extents:
+            self.visit(extent)
+        self.path.append(node)
+        self.visit(node.body.body if _is_one_buffer(node) else node.body)
+        self.path.pop()
+
+    def visit_IfThenElse(self, node: IfThenElse) -> None:
+        self.visit(node.condition)
+        self.guards += 1
+        self._where(node.condition, node.then_case)
+        if node.else_case is not None:
+            self.visit(node.else_case)
+        self.guards -= 1
+
+    def visit_Call(self, node: Call) -> None:
+        if getattr(node.op, "name", "") != "tir.if_then_else":
+            return super().visit_Call(node)
+        condition, chosen, other = node.args
+        self.visit(condition)
+        self.guards += 1
+        self._where(condition, chosen)
+        self.visit(other)
+        self.guards -= 1
+
+    def _where(self, condition: PrimExpr, body: Node) -> None:
+        """What is touched where a condition holds."""
+        if depends_on_data(condition):
+            return self.visit(body)
+        self.predicates.append((len(self.path), self.resolve(condition)))
+        self.visit(body)
+        self.predicates.pop()
+
+    def visit_AttrStmt(self, node: AttrStmt) -> None:
+        axis = node.node
+        if node.attr_key not in ("thread_extent", "virtual_thread") or type(axis) is not IterVar:
+            return self.visit_children(node)
+        zero = IntImm(axis.var.dtype, 0)
+        self.path.append(For(axis.var, zero, node.value, ForKind.THREAD_BINDING, node.body, axis))
+        self.visit(node.body)
+        self.path.pop()
+
+
+def _is_one_buffer(node: Allocate) -> bool:
+    """Whether memory is what LowerOpaqueBlock makes of a buffer that a block allocates."""
+    inner = node.body
+    return type(inner) is DeclBuffer and inner.buffer.data is node.buffer_var and (
+        inner.buffer.dtype == node.dtype and as_int(inner.buffer.elem_offset) == 0)
 
 
 class _Compact(Mutator):
@@ -68,6 +141,22 @@ class _Compact(Mutator):
 
     def visit_Block(self, node: Block) -> Stmt:
         return self.default(node)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        if node.attr_key == "thread_extent" and type(node.node) is IterVar:
+            self.analyzer.bind(node.node.var, Range(0, node.value), True)
+        return self.default(node)
+
+    def visit_Allocate(self, node: Allocate) -> Stmt:
+        if not _is_one_buffer(node):
+            return self.default(node)
+        buffer = node.body.buffer
+        self._plan(buffer, node)
+        new = self.default(node)
+        if buffer not in self.new:
+            return new
+        small = self.new[buffer][0]
+        return new.replace(extents=memory_of(small), body=new.body.replace(buffer=small))
 
     def _plan(self, buffer: Buffer, home: Stmt) -> None:
         """Decide the new shape of a buffer and where its old index 0 lies in it."""
@@ -162,17 +251,19 @@ class _Compact(Mutator):
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Allocations of the size that is used."""
-    allocated = {b for s in all_statements(func.body) if type(s) is Block for b in s.alloc_buffers}
+    parts = list(all_statements(func.body))
+    allocated = {b for s in parts if type(s) is Block for b in s.alloc_buffers}
+    allocated |= {s.body.buffer for s in parts if type(s) is Allocate and _is_one_buffer(s)}
     if not allocated:
         return func
-    walk = Accesses(allocated.__contains__)
+    walk = _Touched(allocated.__contains__)
     walk.visit(func.body)
     views: dict[Buffer, list] = {}
-    for item in all_statements(func.body):
+    for item in parts:
         matches = getattr(item, "match_buffers", ())
         for source in {m.source.buffer for m in matches} & allocated:
             views.setdefault(source, []).append(matches)
-    mutator = _Compact(walk.found, walk.pointers, alignments(all_statements(func.body)), views)
+    mutator = _Compact(walk.found, walk.pointers, alignments(parts), views)
     return func.with_body(mutator.visit(func.body))
 
 

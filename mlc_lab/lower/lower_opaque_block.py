@@ -17,8 +17,8 @@ After::
         B[0, threadIdx_x] = C[0]
 
 Annotations `pragma_...` of loops and blocks become attribute statements; all others stay on loops
-and go with blocks. A loop bound to a thread axis needs a machine that has one: on a CPU it is
-refused.
+and go with blocks. A loop bound to a thread axis needs a machine that has one: the way to a CPU
+refuses it.
 """
 
 from __future__ import annotations
@@ -143,14 +143,19 @@ def _as_expr(value: Any) -> PrimExpr:
 
 
 def _allocate(buffer: Buffer, body: Stmt) -> Stmt:
-    """Memory for a buffer around a body; strides may need more than the shape does."""
+    """Memory for a buffer around a body."""
+    return Allocate.from_fields(buffer.data, buffer.dtype, memory_of(buffer), TRUE,
+                                DeclBuffer.from_fields(buffer, body), EMPTY)
+
+
+def memory_of(buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """The extents of memory for a buffer; strides may need more than the shape does."""
     extents = buffer.shape or (IntImm("int32", 1),)
     if buffer.strides:
         extents = (buffer.strides[0] * buffer.shape[0],)
         for dim, stride in zip(buffer.shape[1:], buffer.strides[1:]):
             extents = (_max(extents[0], stride * dim),)
-    return Allocate.from_fields(buffer.data, buffer.dtype, extents, TRUE,
-                                DeclBuffer.from_fields(buffer, body), EMPTY)
+    return extents
 
 
 def _max(a: PrimExpr, b: PrimExpr) -> PrimExpr:
@@ -169,6 +174,7 @@ def _rewrite(gpu: bool) -> Any:
     return rewrite
 
 
-def LowerOpaqueBlock(gpu: bool = False) -> Pass:
-    """The pass, see the file's text. `gpu` admits thread axes."""
+def LowerOpaqueBlock(gpu: bool = True) -> Pass:
+    """The pass, see the file's text. Where not `gpu`, thread axes are refused, and virtual threads
+    are loops."""
     return function_pass("LowerOpaqueBlock", _rewrite(gpu))

@@ -17,7 +17,9 @@ computes are left as they were written, since integers of data may wrap around a
 `PassContext(config={"tir.Simplify": {NAME: True}})` asks for more:
 `apply_constraints_to_boolean_branches` for each side of an `and` to be simplified where the other
 side holds, and each side of an `or` where it does not; `transitively_prove_inequalities` for
-comparisons that follow from several conditions at once.
+comparisons that follow from several conditions at once; `propagate_knowns_to_prove_conditional` and
+`propagate_knowns_to_simplify_expressions` for what elements are known to hold, from stores and
+`T.assume`, to decide conditions and to give the values of stores.
 """
 
 from __future__ import annotations
@@ -36,10 +38,11 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, leaves_loop
 from ..tir.op import as_int, const
 from ..tir.stmt import (
-    Allocate, AssertStmt, AttrStmt, BufferStore, Evaluate, For, ForKind, IfThenElse, LetStmt,
-    SeqStmt, Stmt, seq,
+    Allocate, AssertStmt, AttrStmt, BlockRealize, BufferStore, Evaluate, For, ForKind, IfThenElse,
+    LetStmt, SeqStmt, Stmt, While, seq,
 )
 from .common import function_pass, may_change
+from .contents import Contents, is_assumption, written_by
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -249,17 +252,21 @@ class Simplifier(Mutator):
             if decided:
                 return self.visit(node.then_case)
             return self.visit(node.else_case) if node.else_case is not None else NO_OP
-        then = self._under(condition, node.then_case)
-        other = node.else_case
-        if other is not None:
-            other = self._under(self._contrary(condition), other)
-            if other is NO_OP:
-                other = None
+        then, other = self._sides(condition, node)
+        if other is NO_OP:
+            other = None
         if then is NO_OP and other is None:
             return NO_OP
         if condition is node.condition and then is node.then_case and other is node.else_case:
             return node
         return IfThenElse(condition, then, other)
+
+    def _sides(self, condition: PrimExpr, node: IfThenElse) -> tuple[Stmt, Stmt | None]:
+        """Both sides of an if, each under what the condition says there."""
+        then = self._under(condition, node.then_case)
+        if node.else_case is None:
+            return then, None
+        return then, self._under(self._contrary(condition), node.else_case)
 
     def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
         new = [self.visit(s) for s in node.seq]
@@ -312,12 +319,118 @@ class Simplifier(Mutator):
         return node.replace(extents=extents, body=body)
 
 
+class ContentSimplifier(Simplifier):
+    """A Simplifier that follows what elements of buffers hold: to `decide` conditions by it, and to
+    `give` the values of stores."""
+
+    def __init__(self, branches: bool, transitive: bool, decide: bool, give: bool) -> None:
+        super().__init__(branches, transitive)
+        self.decide, self.give = decide, give
+        self.contents = Contents(self.analyzer)
+
+    def condition(self, e: PrimExpr) -> PrimExpr:
+        """A condition, simplified; a constant where it is decided, by what is known if need be."""
+        if self.decide and (known := self.contents.known(e)) is not e:
+            decided = self.analyzer.simplify(known)
+            if type(decided) is IntImm:
+                return decided
+        return super().condition(e)
+
+    def _under(self, condition: PrimExpr, node: Node) -> Any:
+        if isinstance(node, Stmt) and "x" not in condition.dtype:
+            self.contents.learn(condition)
+        return super()._under(condition, node)
+
+    def _sides(self, condition: PrimExpr, node: IfThenElse) -> tuple[Stmt, Stmt | None]:
+        contents, before = self.contents, self.contents.facts
+        then, other = self._under(condition, node.then_case), None
+        end, contents.facts = contents.facts, before
+        if node.else_case is not None:
+            other = self._under(self._contrary(condition), node.else_case)
+        contents.branched(condition, end, contents.facts)
+        return then, other
+
+    def visit_BufferStore(self, node: BufferStore) -> Stmt:
+        if self.give and (known := self.contents.known(node.value)) is not node.value:
+            value = self.analyzer.simplify(known)
+            if type(value) is IntImm:
+                node = node.replace(value=value)
+        new = super().visit_BufferStore(node)
+        if type(new) is BufferStore:
+            self.contents.stored(new)
+        return new
+
+    def visit_Evaluate(self, node: Evaluate) -> Stmt:
+        new = self.default(node)
+        if is_assumption(new.value):
+            self.contents.learn(new.value.args[0])
+        else:
+            self.contents.forget(node)
+        return new
+
+    def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
+        """Where something is assumed, it holds for the statements behind."""
+        for n, stmt in enumerate(node.seq[:-1]):
+            if type(stmt) is Evaluate and is_assumption(stmt.value):
+                new = [self.visit(s) for s in node.seq[:n + 1]]
+                new.append(self._under(new[-1].value.args[0], seq(*node.seq[n + 1:])))
+                return seq(*(s for s in new if s is not NO_OP))
+        return super().visit_SeqStmt(node)
+
+    def visit_For(self, node: For) -> Stmt:
+        contents, before = self.contents, self.contents.facts
+        written, anything = written_by(node.body)
+        if anything or node.kind in (ForKind.THREAD_BINDING, ForKind.VECTORIZED) or leaves_loop(
+                node.body) or may_change((node.min, node.extent), node.body, self.pointers):
+            return self._apart(node, super().visit_For)
+        contents.turn(before, written, node.loop_var)
+        new = super().visit_For(node)
+        if new is NO_OP:
+            contents.facts = before
+        elif type(new) is For and new.loop_var is node.loop_var:
+            contents.after(before, written, node.loop_var, new.min, new.extent)
+        else:  # a single turn
+            contents.without(node.loop_var)
+        return new
+
+    def _apart(self, node: Stmt, visit: Callable[[Any], Stmt]) -> Stmt:
+        """A statement in which nothing is known, and after which nothing of what it may write."""
+        contents = self.contents
+        contents.forget(node)
+        before, contents.facts = contents.facts, ()
+        was, contents.closed = contents.closed, True
+        new = visit(node)
+        contents.facts, contents.closed = before, was
+        return new
+
+    def visit_While(self, node: While) -> Stmt:
+        return self._apart(node, self.default)
+
+    def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
+        return self._apart(node, super().visit_BlockRealize)
+
+    def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
+        """Threads may change what others know."""
+        if isinstance(node.node, IterVar):
+            return self._apart(node, super().visit_AttrStmt)
+        return super().visit_AttrStmt(node)
+
+    def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        if node.var.dtype == "handle":  # memory under another name
+            return self._apart(node, super().visit_LetStmt)
+        new = super().visit_LetStmt(node)
+        self.contents.without(node.var)
+        return new
+
+
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Simplest indices and conditions."""
     config = ctx.config.get("tir.Simplify") or {}
-    wanted = [bool(config.get(name)) for name in ("apply_constraints_to_boolean_branches",
-                                                  "transitively_prove_inequalities")]
-    return func.with_body(Simplifier(*wanted).visit(func.body))
+    wanted = [bool(config.get(name)) for name in (
+        "apply_constraints_to_boolean_branches", "transitively_prove_inequalities",
+        "propagate_knowns_to_prove_conditional", "propagate_knowns_to_simplify_expressions")]
+    simplifier = ContentSimplifier(*wanted) if any(wanted[2:]) else Simplifier(*wanted[:2])
+    return func.with_body(simplifier.visit(func.body))
 
 
 def Simplify() -> Pass:

@@ -56,6 +56,12 @@ def has_avx512(where: jit.Machine) -> bool:
     return "-avx512f" not in features and ("+avx512f" in features or where.cpu in AVX512_PROCESSORS)
 
 
+def has_scalable_vectors(where: jit.Machine) -> bool:
+    """Whether code for ``where`` may use vectors whose length it learns as it runs."""
+    wanted = {"aarch64": "+sve", "riscv64": "+v", "riscv32": "+v"}.get(where.triple.split("-")[0])
+    return wanted in where.features.split(",")
+
+
 @functools.cache
 def missing_features(where: jit.Machine) -> tuple[str, ...]:
     """Features that code for ``where`` may use and this computer's processor lacks."""

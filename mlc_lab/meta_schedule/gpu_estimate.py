@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ..ir import dtype as dt
-from ..observe.gpu.lockstep import UNROLLED
+from ..observe.gpu.lockstep import IN_FLIGHT, UNROLLED
 from ..observe.gpu.occupancy import occupancy
 from ..schedule import Schedule, Trace
 from ..schedule.error import ScheduleError
@@ -111,10 +111,10 @@ def _seconds(p: Product, spatial: list[list[int]], reduced: list[list[int]], unr
     at_once = max(min(held.blocks, busiest), 1) * warps
     work = busiest * warps
     fetched = busiest * steps * elements
-    long = [n for t in tiles if (n := -(-math.prod(t) // threads)) > UNROLLED]
-    waits = steps * gpu.l2_latency * max(sum(long), 1)
-    alone = (terms * results + waits + steps * (
-        2 * _BARRIER + rolled * gpu.shared_latency + passes - loads))
+    copied = sum(-(-math.prod(t) // threads) for t in tiles)
+    waits = (max(copied / IN_FLIGHT, 1) * gpu.l2_latency
+             + max(loads / IN_FLIGHT, 1) * gpu.shared_latency)
+    alone = terms * results + steps * (2 * _BARRIER + waits + passes - loads)
     cycles = max(
         work * terms * results * gpu.warp / mp.fp32,
         work * (terms * results + steps * loads) / mp.schedulers,

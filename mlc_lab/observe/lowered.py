@@ -1,4 +1,5 @@
-"""The `code` entry of a recording: lowered stages, LLVM IR and assembly of programs, as data."""
+"""The `code` entry of a recording: lowered stages, LLVM IR and assembly of programs, and the source
+of their kernels for GPUs, as data."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from ..tir.stmt import For, ForKind
 from .assembly import ir_width, machine_code, width_of
 from .lowering import Line, Stage, lower_traced
 from .recording import Recording
+from .source_lines import KINDS, source_lines
 
 if TYPE_CHECKING:
     pass
@@ -42,11 +44,14 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
         try:
             mod = _module(recording, program)
             threads = _has_threads(mod)
+            if threads:
+                data["sources"] = {kind: _source(mod, kind, numbers) for kind in KINDS}
             lowered = lower_traced(mod, "cuda" if threads else target)
             stages = lowered.stages
             if threads:
                 raise ValueError("loops of this program are bound to GPU threads; the stages are "
-                                 "those of a GPU, and LLVM makes no code of it for this machine")
+                                 "those of a GPU, and LLVM makes no code of it for this machine: "
+                                 "see its source in CUDA, OpenCL, WGSL or Metal")
             code = machine_code(lowered.module, lowered.origins, target)
             data["llvm"] = numbers(code.llvm, ir_width)
             data["assembly"] = numbers(code.assembly, width_of)
@@ -58,6 +63,15 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
                            "lines": numbers(stage.lines)} for stage in stages]
     lines = [[text, list(origins), width] for text, origins, width in table]
     return {"lines": lines, "programs": made}
+
+
+def _source(mod: IRModule, kind: str, numbers: Callable[[Iterable[Line]], list[int]]
+            ) -> dict[str, Any]:
+    """The source of a program's kernels in one language, or why there is none."""
+    try:
+        return {"lines": numbers(source_lines(mod, kind)), "error": ""}
+    except Exception as error:  # told to the reader of the view
+        return {"lines": [], "error": f"{type(error).__name__}: {error}"}
 
 
 def _module(recording: Recording, program: int) -> IRModule:

@@ -68,11 +68,17 @@ class _ByOrigin(KeyedPrinter):
         return tuple(self.origins_of(node))
 
 
-class _Origins:
-    """Which lines of the program each statement and each loop variable came from."""
+class Origins:
+    """Which lines of a program each statement, loop variable and memory came from.
 
-    def __init__(self) -> None:
+    `rewritten` is told of every rewrite: `with following(origins.rewritten): ...`
+    """
+
+    def __init__(self, mod: IRModule) -> None:
         self.table: dict[Any, frozenset[int]] = {}
+        for number, (_, nodes) in enumerate(print_lines(mod, _ByOrigin(lambda node: (node,)))):
+            for node in nodes:
+                self.add(node, number)
 
     def add(self, node: object, line: int) -> None:
         self.table[node] = self.table.get(node, frozenset()) | {line}
@@ -106,11 +112,8 @@ def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
     The first stage, "input", is the program itself. Raises what the passes raise; the stages up to
     there are in the error's `stages`.
     """
-    origins = _Origins()
+    origins = Origins(mod)
     made = Lowered(mod, origins=origins.table)
-    for number, (_, nodes) in enumerate(print_lines(mod, _ByOrigin(lambda node: (node,)))):
-        for node in nodes:
-            origins.add(node, number)
     made.stages.append(Stage("input", print_lines(mod, _ByOrigin(origins.of))))
     try:
         for name, step in named_passes(default_passes(target)):
@@ -127,4 +130,4 @@ def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
     return made
 
 
-__all__ = ["Line", "Lowered", "Stage", "lower_traced"]
+__all__ = ["Line", "Lowered", "Origins", "Stage", "lower_traced"]

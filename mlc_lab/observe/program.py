@@ -34,7 +34,6 @@ from .recording import Recorder
 
 if TYPE_CHECKING:
     from ..ir.node import Node
-    from ..script.printer import Frame
 
 #: lines of a block that are neither its head nor an iterator: first word -> role
 _ROLE = re.compile(r"(?:with )?\w+\.(where|reads|writes|block_attr|init|func_attr)\(")
@@ -58,7 +57,7 @@ class KeyedPrinter(Printer):
         #: keys of each line, and what stands in it, in step with `self.out`
         self.keys: list[tuple[int, ...]] = []
         self.parts: list[Parts] = []
-        self._defined: list[Any] = []  # what was given a name since the last line
+        self._named = 0  # how many names the frame had defined at the last line
         self._stack: list[Any] = []
         self._blocks: list[tuple[str, Any]] = []
         self._leaves: dict[tuple[str, int, bool], int] = {}
@@ -98,22 +97,18 @@ class KeyedPrinter(Printer):
         self._params.append(buffer)
         return super().param(buffer, text)
 
-    def define(self, obj: object, hint: str, frame: Frame | None = None) -> str:
-        self._defined.append(obj)
-        return super().define(obj, hint, frame)
-
     # ----------------------------------------------------------------------------- the lines
 
     def line(self, text: str) -> None:
-        keys = self._keys_of(text)
+        keys, out = self._keys_of(text), self.out
         super().line(text)
-        if len(self.keys) < len(self.out) - 1:
-            self._fill(len(self.out) - 1)
+        if len(self.keys) < len(out) - 1:
+            self._fill(len(out) - 1)
         self.keys.append(keys)
         # most lines are those of the program before, whose parts are recorded
-        known = self.recorder.has_line(self.out[-1], keys)
+        known = self.recorder.has_line(out[-1], keys)
         self.parts.append(() if known else self._parts_of(text))
-        self._defined.clear()
+        self._named = len(self.frames[-1].names) if self.frames else 0
 
     def insert(self, frame: Any, text: str, node: Any = None) -> None:
         before = list(self.out)
@@ -169,8 +164,11 @@ class KeyedPrinter(Printer):
 
     def _iterators(self, block: s.Block) -> list[tuple[int, IterVar]]:
         """The iterators that the line defines, each with its place in the block."""
-        new = set(map(id, self._defined))
-        return [(i, iv) for i, iv in enumerate(block.iter_vars) if id(iv.var) in new] if new else []
+        named = self.frames[-1].names
+        if len(named) <= self._named:
+            return []
+        new = {id(obj) for obj, _ in named[self._named:]}
+        return [(i, iv) for i, iv in enumerate(block.iter_vars) if id(iv.var) in new]
 
     # ------------------------------------------------------------------- what stands in a line
 

@@ -65,11 +65,13 @@ Every entry may be absent. What stands in "counts" and "inner", and in the machi
     code      {"lines": [[text, [n, ...], width], ...],
                "programs": {program: {"stages": [{"name", "changed", "lines": [index, ...]}, ...],
                                       "llvm": [index, ...], "assembly": [index, ...],
-                                      "mix": {kind: count}, "machine": text, "error": text}}}
+                                      "mix": {kind: count}, "machine": text, "error": text,
+                                      "sources": {kind: {"lines": [index, ...], "error": text}}}}}
 
 There n are the numbers, from 0, of the lines of the program that a line of code came from, and the
 width is that of the vectors it works on, in bits (0: none). Each distinct line is stored once. What
-could not be made is left out, and `error` says why.
+could not be made is left out, and `error` says why. `sources` is there where loops are bound to
+threads: the kernels in the language of each kind of target, "cuda", "opencl", "webgpu", "metal".
 
 Later versions may add entries; a reader ignores those it does not know.
 """
@@ -431,6 +433,11 @@ def _code(code: Any, programs: int) -> None:
             _indices(stage.get("lines"), len(lines), f"{where}.stages")
         for kind in ("llvm", "assembly"):
             _indices(at.get(kind, []), len(lines), f"{where}.{kind}")
+        sources = at.get("sources", {})
+        _need(isinstance(sources, dict), f"{where}.sources", "is no object")
+        for kind, source in sources.items():
+            _need(isinstance(source, dict), f"{where}.sources", "has no object")
+            _indices(source.get("lines"), len(lines), f"{where}.sources.{kind}")
 
 
 def _cost(cost: Any, where: str) -> None:
@@ -454,9 +461,12 @@ def _cost(cost: Any, where: str) -> None:
 # ------------------------------------------------------------------------------------- building
 
 
+_TEXTS = (str, int, tuple)
+
+
 def _which(identity: object) -> Any:
     """Texts are the same when they are equal; objects, when they are one object."""
-    return identity if isinstance(identity, (str, int, tuple)) else id(identity)
+    return identity if isinstance(identity, _TEXTS) else id(identity)
 
 
 class Recorder:
@@ -477,8 +487,10 @@ class Recorder:
 
     def key(self, kind: str, name: str, identity: object, role: str = "") -> int:
         """The number of the key of an object. `role` tells apart several lines of one object."""
-        found = self._keys.setdefault((kind, _which(identity), role), len(self._keys))
-        if found == len(self.recording.keys):
+        at = (kind, identity if isinstance(identity, _TEXTS) else id(identity), role)
+        found = self._keys.get(at)  # `_which`, without a call: this runs for every line
+        if found is None:
+            found = self._keys[at] = len(self._kept)
             self.recording.keys.append((kind, name))
             self._kept.append(identity)
         return found

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from ..language import text
+from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements, pre_order
@@ -91,6 +92,7 @@ def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, An
                            for n, line in enumerate(loop.instructions))
     found: dict[int, list[str]] = {}
     names: dict[int, str] = {}
+    said: dict[tuple[int, ...], _Said] = {}
     for n, (line, places) in enumerate(zip(loop.instructions, loop.places)):
         line = line.expandtabs(1)
         kind = kind_of(line, "%" in line)
@@ -100,9 +102,11 @@ def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, An
         named = _VECTOR.match(parts[0]) if parts else None
         if named is None:
             continue
-        own = [s for place in places or sorted(loop.lines) for s in stores.get(place, ())]
-        what = text("a value that was kept on the stack", "views") if n in loop.on_stack else _what(
-            line, kind, parts[0] in adds, own, stores_to_memory)
+        if places not in said:  # once, not for each instruction: an unrolled line is long
+            said[places] = _Said(s for place in places or sorted(loop.lines)
+                                 for s in stores.get(place, ()))
+        what = text("a value that was kept on the stack", "views") if n in loop.on_stack else (
+            said[places].what(line, kind, parts[0] in adds, stores_to_memory))
         name = re.sub(r"^q", "v", named[1])
         number = int(re.sub(r"\D", "", name))
         names[number] = max(names.get(number, ""), name)  # the widest: xmm1 is a part of ymm1
@@ -115,39 +119,48 @@ def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, An
     return [{"registers": registers, "what": what} for what, registers in groups.items()]
 
 
-def _what(line: str, kind: str, adds: bool, stores: list[Work], stored: bool) -> str:
-    """What an instruction that writes a register leaves in it."""
-    if adds:
-        target = _named(s.buffer.name for s in stores if type(s) is BufferStore)
-        return text("sums of {name}", "views").format(
-            name=target or text("the iterations", "views"))
-    spreads = _SPREADS.match(line) is not None
-    if kind != "load" and not (spreads and ("(" in line or "[" in line)):
-        return (text("one value in every lane", "views") if spreads else
-                text("values on their way", "views"))
-    one: list[str] = []
-    many: list[str] = []
-    targets = () if stored else {s.buffer for s in stores if type(s) is BufferStore}
-    for s in stores:
-        wide = dt.lanes_of(s.value.dtype) > 1
-        for n in pre_order(s.value):
-            if type(n) is BufferLoad and n.buffer not in targets:
-                vector = any(dt.lanes_of(i.dtype) > 1 for i in n.indices)
-                (many if vector else one).append(n.buffer.name)
-                if not wide:
-                    many.append(n.buffer.name)
-    if spreads:
-        return text("an element of {name} in every lane", "views").format(
-            name=_named(one) or text("memory", "views"))
-    said = text("vectors of {name}", "views") if width_of(line) else text(
-        "an element of {name}", "views")
-    return said.format(name=_named(many) or text("memory", "views")) if width_of(line) else (
-        said.format(name=_named(one) or _named(many) or text("memory", "views")))
+class _Said:
+    """The buffers that some statements name: `targets` are stored to; of what is read each is in
+    `one` where one element is read at a time, and in `many` where it may be a vector."""
+
+    def __init__(self, stores: Iterable[Work]) -> None:
+        self.targets: dict[Buffer, None] = {}
+        self.one: dict[Buffer, None] = {}
+        self.many: dict[Buffer, None] = {}
+        for s in stores:
+            if type(s) is BufferStore:
+                self.targets[s.buffer] = None
+            wide = dt.lanes_of(s.value.dtype) > 1
+            for n in pre_order(s.value):
+                if type(n) is BufferLoad:
+                    vector = any(dt.lanes_of(i.dtype) > 1 for i in n.indices)
+                    (self.many if vector else self.one)[n.buffer] = None
+                    if not wide:
+                        self.many[n.buffer] = None
+
+    def what(self, line: str, kind: str, adds: bool, stored: bool) -> str:
+        """What an instruction that writes a register leaves in it; `stored`: whether the loop
+        stores to memory."""
+        if adds:
+            return text("sums of {name}", "views").format(
+                name=_named(self.targets) or text("the iterations", "views"))
+        spreads = _SPREADS.match(line) is not None
+        if kind != "load" and not (spreads and ("(" in line or "[" in line)):
+            return (text("one value in every lane", "views") if spreads else
+                    text("values on their way", "views"))
+        one, many = (_named(b for b in read if stored or b not in self.targets)
+                     for read in (self.one, self.many))
+        memory = text("memory", "views")
+        if spreads:
+            return text("an element of {name} in every lane", "views").format(name=one or memory)
+        if width_of(line):
+            return text("vectors of {name}", "views").format(name=many or memory)
+        return text("an element of {name}", "views").format(name=one or many or memory)
 
 
-def _named(names: Iterable[str]) -> str:
-    """Some buffers, each once; nothing where there are many."""
-    different = list(dict.fromkeys(names))
+def _named(buffers: Iterable[Buffer]) -> str:
+    """The names of some buffers, each once; nothing where there are many."""
+    different = list(dict.fromkeys(buffer.name for buffer in buffers))
     return text(" or ", "views").join(different) if len(different) < 4 else ""
 
 

@@ -35,8 +35,10 @@ from ..schedule.schedule import Schedule
 from ..schedule.state import StmtSRef
 from ..tir.function import PrimFunc
 from ..tir.stmt import For
+from .gpu.left import what_is_left
 from .program import keys_of, number_of, origins_of
 from .recording import Recorder, Recording, Step
+from .workbench_fetch import FETCH, apply_fetch, tried_fetch
 from .workbench_find import WorkbenchError, by_key, by_name, home_of, name_for, variable
 from .workbench_palette import Entry, Palette, bind, explain
 from .workbench_python import ScheduleReader, call_text, fresh_name
@@ -79,6 +81,7 @@ class Workbench(AttemptTree):
         self.modules: list[IRModule] = []
         self.recorder.recording.modules = self.modules
         self._listings: dict[tuple[int, int], list[Entry]] = {}
+        self._left: dict[int, dict[str, Any] | None] = {}
         self._measurement: Any = None
         self.recorder.doc("start", "The program as it was.")
         super().__init__(Attempt(0, None, "start", "", [], self._program(first.mod), first))
@@ -170,7 +173,7 @@ class Workbench(AttemptTree):
         key = self.key_of(sref.stmt)
         found = self._listings.get((self.at.id, key))
         if found is None:
-            found = listing(self.at.reached, sref, self.key_of)
+            found = listing(self.at.reached, sref, self.key_of, self.target)
             self._listings[self.at.id, key] = found
         return found
 
@@ -179,6 +182,8 @@ class Workbench(AttemptTree):
 
         Raises WorkbenchError where there is no such primitive.
         """
+        if op == FETCH:
+            return tried_fetch(self, args)[1]
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}
         root = next(iter(self.at.reached.state.roots.values()))
@@ -190,6 +195,9 @@ class Workbench(AttemptTree):
         The same arguments as `check`. Nothing is applied. Raises WorkbenchError where there is no
         such primitive.
         """
+        if op == FETCH:
+            trial, refusal = tried_fetch(self, args)
+            return [] if refusal else difference(self.mod.script(), trial.mod.script())
         kind = _kind(op)
         args = {name: self._plain(value) for name, value in args.items()}
         root = next(iter(self.at.reached.state.roots.values()))
@@ -204,8 +212,10 @@ class Workbench(AttemptTree):
         Arguments are those of the primitive; blocks and loops as in `find`, and as plain data (see
         `workbench_palette`). If it is refused, the refusal is kept as a node, the place stays, and
         ScheduleError is raised, with the node's number as `attempt`. What has been tried from here
-        before is found again.
+        before is found again. "cooperative_fetch" applies several primitives, each a node.
         """
+        if op == FETCH:
+            return apply_fetch(self, args)
         kind = _kind(op)
         plain = {name: self._plain(value, kind, name) for name, value in args.items()}
         node, error = self.attempt(
@@ -218,19 +228,28 @@ class Workbench(AttemptTree):
         self.goto(node.id)
         return node
 
+    def what_is_left(self, node: Attempt | int | None = None) -> dict[str, Any] | None:
+        """What the program of a node (the current one) takes of the target's limits, where that is
+        a GPU: see `gpu/left.py`."""
+        node = self.node(node) if isinstance(node, int) else node or self.at
+        if node.program not in self._left:
+            self._left[node.program] = what_is_left(self.modules[node.program], self.target)
+        return self._left[node.program]
+
     def _plain(self, value: object, kind: InstructionKind | None = None, name: str = "") -> Any:
         """An argument as plain data: blocks and loops by key."""
         if isinstance(value, (BlockRV, LoopRV)):
-            return self._as_key(self.find(value))
+            return self.value_of(self.find(value).stmt)
         if isinstance(value, StmtSRef):
-            return self._as_key(value)
+            return self.value_of(value.stmt)
         if isinstance(value, (list, tuple)):
             return [self._plain(v, kind, name) for v in value]
         named = name in _REFERENCES and type(value) in (str, int)
-        return self._as_key(self.find(value)) if named else value
+        return self.value_of(self.find(value).stmt) if named else value
 
-    def _as_key(self, sref: StmtSRef) -> dict[str, int]:
-        return {"loop" if type(sref.stmt) is For else "block": self.key_of(sref.stmt)}
+    def value_of(self, stmt: Block | For) -> dict[str, int]:
+        """A block or loop as an argument."""
+        return {"loop" if type(stmt) is For else "block": self.key_of(stmt)}
 
     def attempt(
         self, parent: Attempt, kind: InstructionKind, arguments: Callable[[Schedule], dict],
@@ -389,7 +408,8 @@ class Workbench(AttemptTree):
         del data["steps"]
         return {**data, "format": FORMAT, "version": VERSION, "at": self.at.id,
                 "imports": self._imports(), "sizes": self.sizes, "target": str(self.target),
-                "nodes": [node.to_dict() for node in self.attempts]}  # fmt: skip
+                "nodes": [node.to_dict() for node in self.attempts],
+                "left": {str(n): left for n, left in self._left.items() if left}}  # fmt: skip
 
     def to_json(self, indent: int | None = None) -> str:
         """The whole tree as JSON text."""

@@ -30,6 +30,7 @@ from ..tir import op
 from ..tir.stmt import Block, For
 
 if TYPE_CHECKING:
+    from ..target.target import TargetLike
     from ..tir.stmt import Stmt
 
 #: seconds that a listing may spend on trying the choices of one parameter
@@ -43,7 +44,8 @@ class Parameter:
     `kind` says what a form shows: "fixed" (the thing that was picked), "choice", "order" (a
     permutation of `items`), "factors" (of a loop of `extent`), "int", "ints", "bool", "text",
     "map" (a Python lambda), "value" (a Python literal). `choices` are {"value", "label"} and, where
-    they were tried, "legal" and "reason". Parameters that one seldom changes are `advanced`.
+    they were tried, "legal" and "reason"; "note" says why one is suggested. Parameters that one
+    seldom changes are `advanced`.
     """
 
     name: str
@@ -130,11 +132,13 @@ def explain(error: ScheduleError) -> tuple[str, str]:
 class Palette:
     """Lists what can be done with one block or loop of a schedule.
 
-    `sref` is the thing picked, of `sch`; `key_of(stmt)` gives the key of a block or loop.
+    `sref` is the thing picked, of `sch`; `key_of(stmt)` gives the key of a block or loop; `target`
+    is what is scheduled for.
     """
 
-    def __init__(self, sch: Schedule, sref: StmtSRef, key_of: Callable[[Any], int]) -> None:
-        self.sch, self.state, self.sref = sch, sch.state, sref
+    def __init__(self, sch: Schedule, sref: StmtSRef, key_of: Callable[[Any], int],
+                 target: TargetLike = "llvm") -> None:
+        self.sch, self.state, self.sref, self.target = sch, sch.state, sref, target
         self.stmt = sref.stmt
         self.key_of = key_of
         self.is_loop = type(self.stmt) is For
@@ -170,21 +174,23 @@ class Palette:
             made.rule, made.reason = refusal or ("", "")
             return made
         start, first = time.perf_counter(), None
-        prefer = probed.extra.pop("prefer", None)
-        for choice in probed.choices:
+        prefer = probed.extra.pop("prefer", [])  # the choices that suit best, the best first
+        suits = {id(c): prefer.index(c["value"]) for c in probed.choices if c["value"] in prefer}
+        order = sorted(probed.choices, key=lambda c: suits.get(id(c), len(prefer)))
+        for choice in order:
             if time.perf_counter() - start > BUDGET:
                 break  # the rest is tried when it is chosen
             refusal = self.attempt(kind, {**args, probed.name: choice["value"]})
             choice["legal"] = refusal is None
             if refusal is None:
-                if not made.legal or choice["value"] == prefer:
+                if not made.legal:
                     made.legal, probed.default = True, choice["value"]
             else:
                 choice["reason"] = refusal[1].split("\n\n")[0]
                 first = first or refusal
         if not made.legal and any("legal" not in c for c in probed.choices):
             made.legal = True  # not known: offered, and refused when applied
-            probed.default = next(c["value"] for c in probed.choices if "legal" not in c)
+            probed.default = next(c["value"] for c in order if "legal" not in c)
         elif not made.legal and first is not None:
             made.rule, made.reason = first
         return made

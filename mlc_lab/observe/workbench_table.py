@@ -8,7 +8,7 @@ look-ups are not in the tables: they do not change a program.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
 from ..schedule.instruction import RangesMap, python_text
@@ -19,7 +19,12 @@ from ..tir.expr import IterVar
 from ..tir.function import TensorIntrin
 from ..tir.functor import uses_var
 from ..tir.stmt import For, SeqStmt
+from .workbench_fetch import fetch_entry
+from .workbench_gpu import suggested_axes
 from .workbench_palette import Entry, NotHere, Palette, Parameter, divisors, position
+
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
 
 THREADS = ("blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
            "vthread.x", "vthread.y", "vthread.z")  # fmt: skip
@@ -127,9 +132,12 @@ def _rfactor(p: Palette) -> list[Parameter]:
 
 
 def _bind(p: Palette) -> list[Parameter]:
-    choices = [{"value": tag, "label": tag} for tag in THREADS]
+    best, why = suggested_axes(p, p.target)
+    choices = [{"value": tag, "label": tag, **({"note": why} if tag in best[:1] else {})}
+               for tag in THREADS]
     return [p.picked("loop"),
-            Parameter("thread_axis", "choice", "threadIdx.x", choices, extra={"probe": True})]
+            Parameter("thread_axis", "choice", "threadIdx.x", choices,
+                      extra={"probe": True, "prefer": best})]
 
 
 def _annotate(p: Palette) -> list[Parameter]:
@@ -212,7 +220,7 @@ def _outside_reduction(p: Palette) -> list[Parameter]:
                if iv.iter_type == IterVar.CommReduce]  # fmt: skip
     for around in p.loops_above():
         if any(uses_var(value, around.loop_var) for value in reduced):
-            loop.extra["prefer"] = p.value_of(around)
+            loop.extra["prefer"] = [p.value_of(around)]
             break
     return [block, loop]
 
@@ -360,10 +368,14 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 
 
-def listing(sch: Schedule, sref: StmtSRef, key_of: Callable[[Any], int]) -> list[Entry]:
-    """Every primitive for a block or loop of a schedule, legal or with the reason why not."""
+def listing(sch: Schedule, sref: StmtSRef, key_of: Callable[[Any], int],
+            target: TargetLike = "llvm") -> list[Entry]:
+    """Every primitive for a block or loop of a schedule, legal or with the reason why not; first
+    what does several steps at once."""
     table = LOOP_TABLE if type(sref.stmt) is For else BLOCK_TABLE
-    return Palette(sch, sref, key_of).entries(table, GROUPS)
+    p = Palette(sch, sref, key_of, target)
+    several = fetch_entry(p)
+    return [*([several] if several is not None else []), *p.entries(table, GROUPS)]
 
 
 __all__ = ["BLOCK_TABLE", "GROUPS", "LOOP_TABLE", "listing"]

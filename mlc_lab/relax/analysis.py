@@ -271,8 +271,8 @@ def detect_recursion(mod: IRModule) -> list[list[GlobalVar]]:
     return groups
 
 
-def remove_all_unused(func: Function) -> Function:
-    """The function without bindings that nothing uses."""
+def remove_all_unused(func: Any) -> Any:
+    """A function, or its body (a SeqExpr), without bindings that nothing uses."""
     from .transform.dead_code_elimination import remove_all_unused as clean
 
     return clean(func)

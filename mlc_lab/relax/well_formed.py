@@ -12,6 +12,7 @@ no_struct_info       an expression whose struct info is not known
 impure_in_dataflow   a call with effects in a dataflow block
 if_in_dataflow       control flow in a dataflow block
 impure_in_pure       a call with effects in a function that is declared pure
+global_symbol        a function whose name in the module is not that of its global_symbol
 return_type          a body that gives something else than the function declares
 tir_arguments        a call_tir whose arguments do not fit the TensorIR function
 """
@@ -55,8 +56,13 @@ def verify_well_formed(obj: IRModule | Function, check_struct_info: bool = True)
     if not isinstance(obj, IRModule):
         check_function(obj, None, check_struct_info)
         return True
-    for func in obj.functions.values():
+    for gvar, func in obj.functions.items():
         if isinstance(func, Function):
+            symbol = (func.attrs or {}).get("global_symbol", gvar.name_hint)
+            if symbol != gvar.name_hint:
+                raise Broken("global_symbol", func, f"the function {gvar.name_hint} has the "
+                             f"global_symbol {symbol!r}", None, "name both the same, or leave "
+                             "the attribute out").error(func)
             check_function(func, obj, check_struct_info)
     return True
 
@@ -147,8 +153,8 @@ class _Checker(PyExprVisitor):
         else:
             self.visit_expr(value)
             self.visit_var_def(binding.var)
+        self.symbols_of(binding.var.struct_info_, binding)
         if self.check_info:
-            self.symbols_of(binding.var.struct_info_, binding)
             have = getattr(value, "struct_info_", None)
             if have is not None and struct_info_base_check(
                     binding.var.struct_info, have) is BaseCheck.FAIL_L0:
@@ -163,8 +169,7 @@ class _Checker(PyExprVisitor):
             self.fail("not_normal", binding, "what is cast must be a variable or constant")
         self.symbols.update(definable_tir_vars(binding.struct_info))
         self.visit_var_def(binding.var)
-        if self.check_info:
-            self.symbols_of(binding.struct_info, binding)
+        self.symbols_of(binding.struct_info, binding)
         self.binding = saved
 
     def visit_dataflow_block_(self, block: DataflowBlock) -> None:
@@ -186,7 +191,7 @@ class _Checker(PyExprVisitor):
                                                "or tuple", "bind it to a variable first")
 
     def visit_if_(self, expr: If) -> None:
-        self.visit_expr(expr.cond)
+        self.argument(expr.cond, expr)
         for branch in (expr.true_branch, expr.false_branch):
             visible, symbols = set(self.visible), set(self.symbols)
             self.visit_expr(branch)
@@ -208,12 +213,10 @@ class _Checker(PyExprVisitor):
         self.visit_expr(item)
 
     def visit_shape_expr_(self, expr: ShapeExpr) -> None:
-        if self.check_info:
-            self.symbols_of(expr.struct_info_, self.binding)
+        self.symbols_of(expr.struct_info_, self.binding)
 
     def visit_prim_value_(self, expr: PrimValue) -> None:
-        if self.check_info:
-            self.symbols_of(expr.struct_info_, self.binding)
+        self.symbols_of(expr.struct_info_, self.binding)
 
     def visit_call_(self, expr: Call) -> None:
         if not isinstance(expr.op, Op):
@@ -227,9 +230,8 @@ class _Checker(PyExprVisitor):
         if expr.struct_info_ is None:
             self.fail("no_struct_info", expr, "the struct info of this call is not known",
                       "normalize it with a BlockBuilder")
-        if self.check_info:
-            for info in expr.sinfo_args:
-                self.symbols_of(info, self.binding)
+        for info in expr.sinfo_args:
+            self.symbols_of(info, self.binding)
         if isinstance(expr.op, Op):
             if expr.op.name in ("relax.call_tir", "relax.call_tir_inplace"):
                 self.tir_arguments(expr)
@@ -255,9 +257,8 @@ class _Checker(PyExprVisitor):
         for param in expr.params:
             self.visit_var_def(param)
             self.symbols.update(definable_tir_vars(param.struct_info_))
-        if self.check_info:
-            for param in expr.params:
-                self.symbols_of(param.struct_info_, expr)
+        for param in expr.params:
+            self.symbols_of(param.struct_info_, expr)
         self.visit_expr(expr.body)
         have = expr.body.struct_info_
         if self.check_info and have is not None and struct_info_base_check(

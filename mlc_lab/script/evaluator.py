@@ -352,8 +352,11 @@ class Evaluator(Scopes):
         """A value that the program or a function takes. Raises NotAllowed for what is none."""
         return value if type(value) in PASSED else allowed.passed(value, self.interpreted)
 
-    def range_over(self, node: ast.Call, args: list[Any]) -> Any:
+    def range_over(self, node: ast.Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """What `range` gives; the statement parser makes a loop of it."""
+        if kwargs:
+            raise self.error(node, f"range takes no {next(iter(kwargs))}= here",
+                             "only the range of a loop takes annotations={...}")
         return range(*args)
 
     def eval_call(self, node: ast.Call) -> Any:
@@ -378,7 +381,7 @@ class Evaluator(Scopes):
         if builtin is not None:
             args, kwargs = (self.arguments if fn is isinstance else self.values)(node)
             if fn is range:
-                return self.range_over(node, args)
+                return self.range_over(node, args, kwargs)
             return self.called(node, builtin, [self.budget, *args], kwargs)
         if isinstance(fn, Expands):
             return fn.expand_in_script(self, node, *self.arguments(node))

@@ -29,7 +29,7 @@ def prim_func(p: Printer, func: PrimFunc, name: str) -> None:
     for buffer in func.buffer_map.values():
         pointers[buffer.data] = pointers.get(buffer.data, 0) + 1
     params, inlined = [], set()
-    used = _named(func.params, func.body)
+    used = _named(func.buffer_map, func.body)
     for var in func.params:
         buffer = func.buffer_map.get(var)
         if (buffer is not None and p.sugar and var not in used and pointers[buffer.data] == 1
@@ -64,21 +64,27 @@ def prim_func(p: Printer, func: PrimFunc, name: str) -> None:
     p.indent = saved
 
 
-def _named(params: Iterable[Var], body: S.Stmt) -> set[Node]:
-    """The parameters that a function's body names. What a block names is remembered: most steps of
-    a schedule leave most blocks as they are."""
-    wanted: set[Node] = set(params)
-    found: set[Node] = set()
+def _named(wanted: Iterable[Var], body: S.Stmt) -> set[Node]:
+    """Those of some parameters, which stand for buffers, that a function's body names itself.
+
+    What a block names is remembered: most steps of a schedule leave most blocks as they are.
+    """
+    names, found = set(wanted), set()
     stack: list[Any] = [body]
     while stack:
         item = stack.pop()
         kind = type(item)
-        if kind is S.Block and item.iter_vars:
-            found |= wanted & names_in(item)
-        elif kind is S.For and type(item.extent) is IntImm and not item.annotations:
-            stack += (item.min, item.body)
+        if kind is S.For and type(item.extent) is IntImm is type(item.min) and (
+                not item.annotations):
+            stack.append(item.body)
+        elif kind is S.Block and item.iter_vars:
+            inside = names_in(item)
+            if not names.isdisjoint(inside):
+                found |= names & inside
+        elif kind is S.BlockRealize:
+            stack += (*item.iter_values, item.predicate, item.block)
         elif kind is Var:
-            if item in wanted:
+            if item in names:
                 found.add(item)
         elif kind is not IntImm:
             stack += item.children()

@@ -123,7 +123,7 @@ def _block_axes(p: Printer, block: S.Block, values: tuple) -> None:
     if values and p.sugar:
         for frame in p.frames:
             loop = frame.node
-            while type(loop) is S.For:
+            while type(loop) is S.For and loop.loop_var not in loops:
                 loops[loop.loop_var] = loop
                 loop = loop.body
     pending: list[int] = []

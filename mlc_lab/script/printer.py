@@ -106,7 +106,7 @@ class Printer:
             self.names.pop(obj, None)
             if name:
                 self.taken.discard(name)
-                self.lowest.clear()
+        self.lowest.clear()
 
     def unique(self, hint: str) -> str:
         """A name not taken: `hint`, or `hint_1`, `hint_2`, ..."""
@@ -124,7 +124,8 @@ class Printer:
 
     def define(self, obj: object, hint: str, frame: Frame | None = None) -> str:
         """Give a variable or buffer its name in a frame (the innermost by default)."""
-        name = self.unique(hint)
+        free = hint not in self.taken and hint.isascii() and hint.isidentifier()
+        name = hint if free else self.unique(hint)
         self.taken.add(name)
         self.names[obj] = name
         (frame or self.frames[-1]).names.append((obj, name))
@@ -224,7 +225,7 @@ class Printer:
                     text += f":{self.expr(stride)}"
                 parts.append(text)
             else:
-                parts.append(self.expr(index))
+                parts.append(EXPR[type(index)](self, index, 0))
         return ", ".join(parts) or "()"
 
     def region(self, region: S.BufferRegion) -> str:
@@ -233,7 +234,7 @@ class Printer:
         for r in region.region:
             low, extent = r.min, r.extent
             if type(extent) is E.IntImm and extent.value == 1:
-                parts.append(self.expr(low))
+                parts.append(EXPR[type(low)](self, low, 0))
             else:
                 parts.append(f"{self.expr(low)}:{self.expr(O.add(low, extent))}")
         return f"{self.buffer_name(region.buffer)}[{', '.join(parts) or '()'}]"

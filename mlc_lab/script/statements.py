@@ -110,15 +110,15 @@ class StatementParser(AssignmentParser):
             return FORMS.buffer(self, *base.subscript(self.eval(node.slice)))
         return super().eval_subscript(node)
 
-    def range_over(self, node: ast.Call, args: list[Any]) -> Any:
-        """`range` over expressions is a loop."""
+    def range_over(self, node: ast.Call, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """`range` over expressions, or with annotations, is a loop."""
         args = [T.as_expr(a) for a in args]
-        if not any(isinstance(a, E.PrimExpr) for a in args):
-            return range(*args)
+        if set(kwargs) != {"annotations"} and not any(isinstance(a, E.PrimExpr) for a in args):
+            return super().range_over(node, args, kwargs)
         if len(args) > 2:
             raise self.error(node, "the step of a loop must be 1",
                              "loop over the count and scale the index")
-        return FORMS.table["serial"](self, *args)
+        return FORMS.table["serial"](self, *args, **kwargs)
 
     # --------------------------------------------------------------------------- statements
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from typing import Any, Callable, Collection, Mapping, NamedTuple, Sequence
 
 from ..arith import Analyzer, eval_set
+from ..ir import dtype as dt
 from ..ir.recursion import grows_stack
 from ..tir import op as O
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer, decl_buffer
 from ..tir.expr import (
-    BufferLoad, Call, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var,
+    BufferLoad, Call, Cast, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, free_vars, substitute, uses_var
@@ -99,6 +100,8 @@ class _Builder:
             return e
         if type(e) is IntImm:
             return IntImm(self.index_dtype, e.value)
+        if type(e) is Cast and dt.is_int(e.value.dtype):  # a size that was narrowed for TE
+            return self.widened(e.value)
         for v in free_vars(e):
             if v not in self.sizes and v.dtype != self.index_dtype:
                 self.sizes[v] = type(v)(v.name, self.index_dtype)

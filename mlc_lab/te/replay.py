@@ -181,8 +181,9 @@ class Replay:
         method, args, results = step
         sch = self.sch
         if method == "split":
-            parent, factor, nparts = args
-            made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None])
+            parent, factor, nparts, whole = args
+            made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None],
+                             disable_predication=whole)
             table.update(zip(results, made))
         elif method == "fuse" and not args:
             table[results[0]] = sch.add_unit_loop([*sch.get_loops(block), block][outside])

@@ -152,8 +152,10 @@ class Stage:
     # ------------------------------------------------------------------------------- loops
 
     def split(self, parent: IterVar, factor: int | PrimExpr | None = None,
-              nparts: int | PrimExpr | None = None) -> tuple:
-        """Split a loop: `factor` is the extent of the inner one, or `nparts` of the outer one."""
+              nparts: int | PrimExpr | None = None, disable_predication: bool = False) -> tuple:
+        """Split a loop: `factor` is the extent of the inner one, or `nparts` of the outer one.
+        With `disable_predication` nothing is left out where that does not divide the extent: the
+        caller answers for what the surplus iterations touch."""
         if (factor is None) == (nparts is None):
             raise TensorExprError("split takes either factor= or nparts=")
         at = self._place(parent)
@@ -167,7 +169,7 @@ class Stage:
                         for n, e in zip(("outer", "inner"), sizes))
         self.leaf_iter_vars[at:at + 1] = [outer, inner]
         self._reattach((parent,), inner)
-        self._record("split", (parent, factor, nparts), (outer, inner))
+        self._record("split", (parent, factor, nparts, disable_predication), (outer, inner))
         return outer, inner
 
     def fuse(self, *axes: IterVar) -> IterVar:

@@ -682,7 +682,8 @@ def const_index(value: Any) -> PrimExpr:
         return value.var
     converter = getattr(value, "asobject", None)  # a te.TensorSlice becomes its load
     if converter is not None:
-        return converter()
+        found = converter()
+        return found if isinstance(found, PrimExpr) else found.data  # a buffer is its pointer
     if isinstance(value, float):
         return FloatImm("float32", value)
     if hasattr(value, "node_key"):

@@ -43,10 +43,15 @@ class PrimFunc(BaseFunc):
         buffers = dict(buffer_map or {})
         variables: list[Var] = []
         for param in params:
+            if not isinstance(param, (Var, Buffer)) and hasattr(param, "asobject"):
+                param = param.asobject()  # a buffer of the builder
             if isinstance(param, Buffer):
                 var = Var(f"{param.name}_handle", "handle")
                 buffers[var] = param
                 param = var
+            elif not isinstance(param, Var):
+                raise TypeError("the parameters of a PrimFunc are variables and buffers, and "
+                                f"{param!r} is a {type(param).__name__}")
             variables.append(param)
         self._init(tuple(variables), buffers, normalize_attrs(attrs), ret_type, body)
 

@@ -46,9 +46,9 @@ class BufferVar:
         """The type of an element."""
         return self.buffer.dtype
 
-    def asobject(self) -> Var:
-        """The pointer."""
-        return self.buffer.data
+    def asobject(self) -> Buffer:
+        """The buffer itself; its pointer is `.data`."""
+        return self.buffer
 
     def _at(self, index: ExprLike | tuple[ExprLike, ...]) -> list[PrimExpr]:
         given = list(index) if isinstance(index, (tuple, list)) else [index]

@@ -30,7 +30,7 @@ from .joining import concatenate, split, stack
 from .linalg import einsum, matmul, tensordot
 from .reduction import all, any, argmax, argmin, max, min, prod, sum
 from .scan import cumprod, cumsum, scanop
-from .schedules import arm_cpu, cuda, generic, x86
+from .schedules import arm_cpu, cuda, generic, hls, x86
 from .sort import argsort, searchsorted, sort, topk
 from .transform import (
     dynamic_strided_slice, expand_dims, flip, layout_transform, meshgrid, repeat, reshape,
@@ -51,8 +51,8 @@ __all__ = [
     "collapse_sum", "concatenate", "cos", "cosh", "cuda", "cumprod", "cumsum", "divide",
     "dynamic_strided_slice", "einsum", "elemwise_sum", "equal", "erf", "exp", "expand_dims", "eye",
     "fast_erf", "fast_exp", "fast_tanh", "flip", "floor", "floor_divide", "floor_mod", "full",
-    "full_like", "gather", "gather_nd", "generic", "greater", "greater_equal", "identity", "image",
-    "index_put", "index_tensor", "isfinite", "isinf", "isnan", "layout_transform", "left_shift",
+    "full_like", "gather", "gather_nd", "generic", "greater", "greater_equal", "hls", "identity",
+    "image", "index_put", "index_tensor", "isfinite", "isinf", "isnan", "layout_transform", "left_shift",
     "less", "less_equal", "log", "log10", "log2", "log_add_exp", "logical_and", "logical_not",
     "logical_or", "logical_xor", "matmul", "matrix_set_diag", "max", "maximum", "meshgrid", "min",
     "minimum", "mod", "multiply", "negative", "nn", "not_equal", "one_hot", "power", "prod",

@@ -1,8 +1,8 @@
 """Schedules of operators under the names TVM has for them: `topi.cuda.schedule_reduce(outs)`.
 
-`topi.generic` inlines what is cheap and leaves the loops, `topi.x86` and `topi.arm_cpu` use cores
-and vectors, `topi.cuda` binds loops to blocks and threads of a GPU. TVM has a function for each
-operator; here the stages decide: what has a reduction is a reduction, whatever it is called. The
+`topi.generic` and `topi.hls` inline what is cheap and leave the loops, `topi.x86` and
+`topi.arm_cpu` use cores and vectors, `topi.cuda` binds loops to blocks and threads of a GPU. TVM
+has a function for each operator; here the stages decide: what has a reduction is a reduction, whatever it is called. The
 operators themselves are the same in each (`topi.cuda.conv2d_nchw` is `topi.nn.conv2d_nchw`).
 """
 
@@ -119,6 +119,7 @@ class OfTarget(ModuleType):
 arm_cpu = OfTarget("arm_cpu", _cpu)
 cuda = OfTarget("cuda", _gpu)
 generic = OfTarget("generic", _generic)
+hls = OfTarget("hls", _generic)
 x86 = OfTarget("x86", _cpu)
 
-__all__ = ["OfTarget", "arm_cpu", "cuda", "generic", "x86"]
+__all__ = ["OfTarget", "arm_cpu", "cuda", "generic", "hls", "x86"]

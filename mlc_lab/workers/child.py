@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import os
 import queue
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any
 
-from .messages import decode, receive, send
+from .messages import EVENT, decode, receive, send
 
 
 def main(service: str) -> None:
@@ -45,7 +47,7 @@ def main(service: str) -> None:
             module = importlib.import_module(service)
             limited = _set_up(module, request)
             continue
-        reply = answer(module, request)
+        reply = answer(module, request, lambda event: send(sink, {**event, "status": EVENT}))
         if reply["status"] == "memory" and not limited:
             reply["reason"] = "the machine has no more memory"
         try:
@@ -67,12 +69,20 @@ def _set_up(module: Any, request: dict) -> bool:
     return bool(request.get("memory")) and limit_memory(request["memory"])
 
 
-def answer(module: Any, request: dict) -> dict:
-    """Handle one request; errors become answers."""
+def answer(module: Any, request: dict, tell: Callable[[dict], None]) -> dict:
+    """Handle one request; errors become answers. A handler that is a generator tells what it
+    yields on the way, and its answer is what it returns."""
     try:
         if request["do"] == "ping":
             return {"status": "ok", "pid": os.getpid()}
-        return module.HANDLERS[request["do"]](request)
+        made = module.HANDLERS[request["do"]](request)
+        while inspect.isgenerator(made):
+            try:
+                event = next(made)
+            except StopIteration as done:
+                return done.value
+            tell(event)
+        return made
     except MemoryError:
         return {"status": "memory", "reason": "it asked for more memory than a worker may use"}
     except Exception as error:

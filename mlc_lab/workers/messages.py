@@ -15,6 +15,8 @@ from ..ir.module import IRModule
 from ..ir.serialize import load_json, save_json
 
 LENGTH = struct.Struct("<Q")
+#: the status of what a worker tells before its answer
+EVENT = "event"
 #: the key that marks what is no plain value
 _KIND = "$"
 #: more in one message is a mistake, or garbage that was read as a length

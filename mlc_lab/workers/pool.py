@@ -14,12 +14,13 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import weakref
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
-from .messages import LENGTH, decode, encode, receive, send
+from .messages import EVENT, LENGTH, decode, encode, receive, send
 
 _ROOT = str(Path(__file__).resolve().parents[2])
 
@@ -70,19 +71,27 @@ class Worker:
         weakref.finalize(self, _stop, self.process)
         send(self.process.stdin, {"role": role, "cpus": list(cpus), "memory": memory})
 
-    def call(self, request: dict, timeout: float) -> dict:
-        """The answer; after a status of "crash" or "timeout" the process is gone.
+    def call(self, request: dict, timeout: float,
+             on_event: Callable[[dict], None] | None = None) -> dict:
+        """The answer; after a status of "crash" or "timeout" the process is gone. `on_event` is
+        called with what the worker tells on the way.
 
         Raises TypeError for a request that cannot be sent.
         """
         data = encode(request)
+        end = time.monotonic() + timeout
         _count(1)
         try:
             stdin = self.process.stdin
             assert stdin is not None
             stdin.write(LENGTH.pack(len(data)) + data)
             stdin.flush()
-            reply = self.answers.get(timeout=timeout)
+            while True:
+                reply = self.answers.get(timeout=max(0, end - time.monotonic()))
+                if not isinstance(reply, dict) or reply.get("status") != EVENT:
+                    break
+                if on_event is not None:
+                    on_event(reply)
         except queue.Empty:
             self.close()
             return {"status": "timeout",

@@ -27,6 +27,11 @@ def main(A: T.Buffer(({m}, {k}), "{dtype}"), B: T.Buffer(({k}, {n}), "{dtype}"),
 
 def tiled(m=32, n=32, k=32, dtype="float32", vector=4, vthreads=False):
     """A product of tiles in shared memory, fetched together."""
+    return tiled_schedule(m, n, k, dtype, vector, vthreads).mod
+
+
+def tiled_schedule(m=32, n=32, k=32, dtype="float32", vector=4, vthreads=False):
+    """The schedule of `tiled`, with its steps."""
     sch = Schedule(product(m, n, k, dtype))
     block = sch.get_block("C")
     local = sch.cache_write(block, 0, "local")
@@ -53,7 +58,7 @@ def tiled(m=32, n=32, k=32, dtype="float32", vector=4, vthreads=False):
         sch.vectorize(vec)
         sch.bind(tx, "threadIdx.x")
     sch.decompose_reduction(block, k0)
-    return sch.mod
+    return sch
 
 
 def rows_sum(rows=6, width=40, threads=8, dtype="float32"):

@@ -9,12 +9,14 @@ import pytest
 
 from mlc_lab import tir
 from mlc_lab.backend import llvm
+from mlc_lab.backend.interp import interpret
 from mlc_lab.ir import dtype
 from mlc_lab.ir.module import GlobalVar, IRModule
-from mlc_lab.lower import PlaceAllocations
+from mlc_lab.lower import PlaceAllocations, lower
 from mlc_lab.runtime import (
     array, empty, jit, native_library, register_func, remove_global_func,
 )
+from mlc_lab.script import from_source
 from mlc_lab.tir import (
     Allocate, AllocateConst, AssertStmt, Broadcast, BufferLoad, BufferStore, Call, Cast, Evaluate,
     FloatImm, For, IfThenElse, IntImm, LetStmt, PrimFunc, Ramp, Select, SeqStmt, StringImm, Var,
@@ -632,6 +634,31 @@ def test_code_for_other_machines_can_be_seen(triple, cpu, words):
     if not (where.is_host and not llvm.why_not_here(where)):
         with pytest.raises(RuntimeError, match="cannot be called here"):
             rt["f"]
+
+
+@pytest.mark.parametrize("triple, attr, words", [
+    ("aarch64-linux-gnu", "+v8.2a,+sve", "ld1w"), ("riscv64-linux-gnu", "+m,+f,+d,+v", "vlenb")])
+def test_lanes_of_a_scalable_vector_are_asked_of_the_machine(triple, attr, words):
+    """`T.vectorized(T.vscale() * 4)`: as many lanes as a register of the machine has."""
+    func = from_source("""
+@T.prim_func
+def f(A: T.Buffer((64,), "float32")):
+    T.func_attr({"global_symbol": "f"})
+    for i in range(64 // (T.vscale() * 4)):
+        for j in T.vectorized(T.vscale() * 4):
+            A[i * (T.vscale() * 4) + j] = A[i * (T.vscale() * 4) + j] + T.float32(1)
+""")
+    assert "T.vscale() * 4" in func.script()
+    mod = lower(IRModule({"f": func}))
+    where = jit.machine(triple, "", attr)
+    asm = llvm.build(mod, where).get_source("asm")
+    assert words in asm
+    values = np.arange(64, dtype="float32")
+    given = array(values)
+    interpret(func, given)  # on a machine of four lanes
+    np.testing.assert_array_equal(given.numpy(), values + 1)
+    with pytest.raises(llvm.CodegenError, match=r"-mattr=\+sve"):
+        llvm.build(mod, jit.machine("aarch64-linux-gnu", "", "+v8.2a"))
 
 
 def test_exported_kernels_load_again(tmp_path):

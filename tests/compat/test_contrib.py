@@ -8,6 +8,7 @@ import pytest
 import mlc_lab as tvm
 from mlc_lab import te
 from mlc_lab.compat.contrib import cblas, cc, clang, tedd, utils
+from mlc_lab.compat.contrib.pickle_memoize import memoize
 
 
 def test_a_folder_for_what_is_exported():
@@ -105,3 +106,23 @@ def test_schedules_are_drawn(tmp_path):
     loops = tedd.viz_itervar_relationship_graph(s, output_dot_string=True)
     assert "split" in loops and "reduction" in loops
     assert tedd.viz_schedule_tree(s) is None
+
+
+RUNS = []
+
+
+def maker(size):
+    @memoize("tests.compat.memoize")
+    def make(factor=1):
+        RUNS.append((size, factor))
+        return [size * factor]
+
+    return make
+
+
+def test_memoize_makes_data_once_for_the_same_arguments():
+    first, again, other = maker(3), maker(3), maker(4)
+    assert first() is again() and other() == [4] and first(2) == [6] and first(2.0) == [6.0]
+    assert RUNS == [(3, 1), (4, 1), (3, 2), (3, 2.0)]
+    with pytest.raises(TypeError, match="make depends on"):
+        maker([3])()

@@ -1,6 +1,8 @@
 """Answers are data: what is read of them, what is refused; marks are the same each time."""
 
 import json
+import sys
+import time
 
 from pathlib import Path
 
@@ -27,6 +29,29 @@ def test_the_same_answer_has_the_same_marks_byte_for_byte(judge):
         assert other.check("03.3", task.reference, "ada").as_json() == first
     assert judge.check("03.3", task.reference, "ada").as_json() == first
     assert json.loads(first)["points"] == 10
+
+
+def test_rows_come_as_they_are_known_and_are_those_of_the_result(judge):
+    task = exercises.get("03.3").variant("ada")
+    came = []
+    found = judge.check("03.3", task.wrong[0].answer, "ada", on_row=lambda row: came.append(
+        (row, time.monotonic())))
+    assert [row for row, _ in came] == found.rows and len(came) > 2
+    assert came[-1][1] > came[0][1]
+    assert judge.check("03.3", "no schedule", "ada", on_row=came.append).error and len(came) == len(
+        found.rows)
+
+
+def test_rows_are_printed_at_a_prompt_only(capsys, monkeypatch):
+    task = exercises.get("01.2").variant("ada")
+    found = check("01.2", task.reference, "ada")
+    assert capsys.readouterr().out == "" and repr(found) == "01.2: 5 of 5 points"
+    monkeypatch.setattr(sys, "ps1", "In : ", raising=False)
+    found = check("01.2", task.reference, "ada")
+    out = capsys.readouterr().out
+    assert out == "".join(f"{row}\n" for row in found.rows) and "  + " in out
+    assert str(found).split("\n")[0] == repr(found) and out.strip("\n") in str(found)
+    assert "  ! " in repr(check("01.2", "no schedule", "ada"))
 
 
 def test_a_schedule_of_ones_own_is_an_answer():

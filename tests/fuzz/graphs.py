@@ -15,11 +15,17 @@ from laws import check_roundtrip
 from mlc_lab import relax, tir
 from mlc_lab.relax import op as R
 from mlc_lab.relax import transform as X
+from mlc_lab.relax.dpl import is_op, wildcard
 from mlc_lab.runtime import cpu
 
 from . import graph_networks, harness
 from .graph_ops import DRAWN, EXACT, ROWS, Pool, Value
 from .harness import Draw
+
+def one_of(x: Any) -> Any:
+    """A pattern of one of a few operators."""
+    return is_op("relax.exp")(x) | is_op("relax.negative")(x) | is_op("relax.abs")(x)
+
 
 #: passes over graphs of operators that keep what a graph computes
 PASSES = {
@@ -43,6 +49,9 @@ PASSES = {
     "RemoveUnusedOutputs": [X.RemoveUnusedOutputs()],
     "RemoveUnusedParameters": [X.RemoveUnusedParameters()],
     "AttachGlobalSymbol": [X.AttachGlobalSymbol()],
+    "FuseOpsByPattern": [X.FuseOpsByPattern([
+        ("two", one_of(one_of(wildcard()))),
+        ("sum", is_op("relax.add")(one_of(wildcard()), wildcard()))])],
     "LegalizeOps": [X.LegalizeOps()],
     "FuseOps": [X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3)],
     "FuseTIR": [X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3), X.FuseTIR()],
@@ -130,6 +139,19 @@ class Graph:
         self.add(pool, relax.Call(callee, [x.var]), inner[-1].array, inner[-1].exact)
         harness.counts["calls"] += 1
 
+    def pair(self, inner: Pool) -> tuple[relax.Var, list[Value]]:
+        """Two values that leave the dataflow block as one tuple."""
+        values = [self.draw.choice(inner) for _ in range(2)]
+        harness.counts["tuples"] += 1
+        return self.bb.emit_output(relax.Tuple([v.var for v in values])), values
+
+    def item(self, pool: Pool, pair: relax.Var, values: list[Value]) -> Value:
+        """Take one of a tuple's values outside."""
+        number = self.draw.integer(0, 1)
+        old = values[number]
+        pool.append(Value(self.bb.emit(relax.TupleGetItem(pair, number)), old.array, old.exact))
+        return pool[-1]
+
     def branch(self, pool: Pool) -> None:
         """Emit an If on a comparison of a value that has no rounding errors."""
         draw = self.draw
@@ -167,10 +189,13 @@ def random_graph(draw: Draw) -> tuple[Any, list[Any], list[Value]]:
                         graph.step(inner)
                 made = inner[len(pool):]
                 keep = draw.sample(made, draw.integer(1, min(3, len(made)))) if made else []
+                pair = graph.pair(inner) if draw.chance(15) else None
                 for value in keep:
                     value.var = bb.emit_output(value.var)
             results += keep
             pool += keep
+            if pair is not None:
+                results.append(graph.item(pool, *pair))
             for _ in range(draw.choice([0, 0, 1, 2])):  # outside of dataflow
                 before = len(pool)
                 if draw.chance(25):

@@ -1,12 +1,14 @@
 """Where buffers are allocated, and how large: PlanAndUpdate..., CompactBufferAllocation."""
 
 import pytest
-from mlc_lab.lower import lower
+from mlc_lab.ir.module import IRModule
+from mlc_lab.lower import CompactBufferAllocation, LowerOpaqueBlock, lower
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
-from .programs import chain, check_stages, conv_padded, mm_relu
+from .programs import arguments, chain, check_stages, conv_padded, mm_relu, run
+from .test_simplify import apply
 
 
 def allocations(mod):
@@ -265,3 +267,103 @@ def test_what_is_read_is_written_under_the_same_condition(write, read):
 def test_what_is_read_may_not_have_been_written(write, read):
     found = allocations(lower(Schedule(under(write, read)).mod, until="CompactBufferAllocation"))
     assert found["B"][1] == ()
+
+
+def memories(func):
+    """What a program without blocks allocates: the shape of each buffer, and its memory."""
+    return {s.body.buffer.name: ([int(d) for d in s.body.buffer.shape],
+                                 [int(e) for e in s.extents])
+            for s in pre_order(func.body) if isinstance(s, S.Allocate)}
+
+
+@pytest.mark.parametrize("step", ["LowerOpaqueBlock", "CompactBufferAllocation"])
+def test_memory_is_compacted_after_blocks_are_gone_as_before(step):
+    s = Schedule(chain)
+    i0, _ = s.split(s.get_loops(s.get_block("D"))[0], [5, 8])
+    s.compute_at(s.get_block("C"), i0)
+    s.compute_at(s.get_block("B"), i0)
+    mod = lower(s.mod, until="ConvertBlocksToOpaque")
+    first, second = CompactBufferAllocation(), LowerOpaqueBlock()
+    if step == "LowerOpaqueBlock":
+        first, second = second, first
+    after = second(first(mod))
+    assert set(map(str, memories(after["main"]).values())) == {"([8], [8])"}
+    args = arguments(chain)
+    for got, want in zip(run(after, args), run(IRModule({"main": chain}), args)):
+        assert (got == want).all()
+
+
+def test_memory_under_two_names_or_of_another_type_keeps_its_size():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    M = T.allocate([64], "int32", "global")
+    B = T.decl_buffer((64,), "int32", data=M)
+    B2 = T.decl_buffer((64,), "int32", data=M)
+    N = T.allocate([256], "int8", "global")
+    C = T.decl_buffer((64,), "int32", data=N)
+    for i in range(8):
+        B[i] = A[i]
+        C[i] = B2[i]
+        A[i] = C[i] + 1
+""")
+    after = apply(CompactBufferAllocation(), func)
+    assert memories(after) == {"B": ([64], [64]), "C": ([64], [256])}
+
+
+def test_threads_share_memory_without_blocks_too():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), C: T.Buffer((4, 8), "int32")):
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for t in T.thread_binding(8, thread="threadIdx.x"):
+            with T.block(""):
+                T.reads(A[b, t])
+                T.writes(C[b, t])
+                B = T.alloc_buffer((4, 8), "int32", scope="shared")
+                L = T.alloc_buffer((4, 8), "int32", scope="local")
+                B[b, t] = A[b, t]
+                L[b, t] = B[b, 7 - t]
+                C[b, t] = L[b, t]
+""")
+    after = CompactBufferAllocation()(LowerOpaqueBlock()(IRModule({"main": func})))["main"]
+    assert memories(after) == {"B": ([1, 8], [1, 8]), "L": ([1, 1], [1, 1])}
+
+
+def test_what_a_condition_leaves_out_needs_no_memory():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((20,), "int32"), C: T.Buffer((24,), "int32"), D: T.Buffer((20,), "int32")):
+    with T.block(""):
+        T.reads(A[0:20])
+        T.writes(C[0:24], D[0:20])
+        B = T.alloc_buffer((20,), "int32")
+        E = T.alloc_buffer((20,), "int32")
+        for i in range(20):
+            if i < 12:
+                B[i] = A[i]
+            if A[i] < 3:
+                E[i] = A[i]
+                D[i] = E[i]
+        for i in range(24):
+            C[i] = T.if_then_else(2 <= i and i < 14, B[i - 2], 0)
+""")
+    after = apply(CompactBufferAllocation(), func)
+    found = {b.name: int(b.shape[0]) for s in pre_order(after.body) if isinstance(s, S.Block)
+             for b in s.alloc_buffers}
+    assert found == {"B": 12, "E": 20}
+
+
+def test_attributes_that_are_no_threads_stand_around_accesses():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32")):
+    B = T.allocate([64], "int32", "global")
+    B_1 = T.decl_buffer((64,), "int32", data=B)
+    with T.attr(0, "pragma_unroll_explicit", 1):
+        for i in range(8):
+            B_1[i] = A[i]
+    for i in range(8):
+        A[i] = B_1[i] + 1
+""")
+    assert memories(apply(CompactBufferAllocation(), func)) == {"B_1": ([8], [8])}

@@ -96,5 +96,5 @@ def test_a_pointer_of_the_builder_is_read_and_written():
         data[i] = data[i] + 0.5
     stmt = ib.get()
     assert isinstance(stmt.body, S.BufferStore)
-    assert data.asobject().name == "data" and tir.free_vars(stmt) == [data.asobject()]
+    assert data.asobject().name == "data" and tir.free_vars(stmt) == [data.asobject().data]
     assert stmt.body.buffer.scope() == "shared"

@@ -19,7 +19,9 @@ from .programs import arguments, run
 from .test_random_nests import Nest
 
 OPTIONS = {"tir.Simplify": {"transitively_prove_inequalities": True,
-                            "apply_constraints_to_boolean_branches": True}}
+                            "apply_constraints_to_boolean_branches": True,
+                            "propagate_knowns_to_prove_conditional": True,
+                            "propagate_knowns_to_simplify_expressions": True}}
 PASSES = [CommonSubexprElimTIR(), CommonSubexprElimTIR(identify_equiv_terms=True), ConvertSSA(),
           ConvertForLoopsToSerial(), ForceNarrowIndexToInt32(), HoistExpression(),
           NarrowDataType(16), NarrowDataType(8), RemoveNoOp(), RenormalizeSplitPattern(),

@@ -4,7 +4,7 @@ import pytest
 from relax.programs import PROGRAMS
 
 from mlc_lab import relax
-from mlc_lab.ir import WellFormedError
+from mlc_lab.ir import GlobalVar, IRModule, WellFormedError
 from mlc_lab.relax import analysis as A
 from mlc_lab.script import from_source
 from mlc_lab.tir import Var
@@ -162,3 +162,36 @@ def test_static_types(mod):
     info = relax.TupleStructInfo([T((N, 2)), relax.ShapeStructInfo((N,))])
     assert A.get_static_type(info) == relax.TupleStructInfo(
         [T(ndim=2), relax.ShapeStructInfo(ndim=1)])
+
+
+def test_a_body_is_cleaned_as_a_function_is():
+    func = from_source("""
+@R.function
+def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    with R.dataflow():
+        a = R.exp(x)
+        unused = R.sin(a)
+        R.output(a)
+    return a
+""")
+    body = relax.analysis.remove_all_unused(func.body)
+    assert [b.var.name_hint for b in body.blocks[0].bindings] == ["a"]
+    assert relax.analysis.remove_all_unused(body) is body
+
+
+def test_more_rules_of_a_program():
+    n, x = Var("n", "int64"), relax.Var("x", T((4,), "float32"))
+    y = relax.Var("y", T((n,), "float32"))
+    body = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(y, relax.op.exp(x))])], y)
+    free = relax.Function([x], body, T(ndim=1, dtype="float32"))
+    assert not A.well_formed(free, check_struct_info=False)
+    plain = relax.Function([x], relax.SeqExpr([], x), T((4,), "float32"))
+    assert A.well_formed(IRModule({GlobalVar("f"): plain.with_attr("global_symbol", "f")}))
+    with pytest.raises(WellFormedError, match="global_symbol"):
+        A.verify_well_formed(IRModule({GlobalVar("f"): plain.with_attr("global_symbol", "g")}))
+    c, z = relax.Var("c", T((), "bool")), relax.Var("z", T((4,), "float32"))
+    branch = relax.SeqExpr([], x)
+    chosen = relax.VarBinding(z, relax.If(relax.TupleGetItem(relax.Tuple([c]), 0), branch, branch))
+    with pytest.raises(WellFormedError, match="not_normal"):
+        A.verify_well_formed(relax.Function(
+            [x, c], relax.SeqExpr([relax.BindingBlock([chosen])], z), T((4,), "float32")))

@@ -464,3 +464,16 @@ def test_attributes_have_names_and_packed_functions_too(change, words):
     assert_structural_equal(from_source(mod.script()), mod)
     with pytest.raises(DiagnosticError, match=words):
         from_source(HEAD.format(**{**good, **change}))
+
+
+def test_a_bare_tuple_after_the_arrow_leaves_the_rest_to_be_found():
+    text = """
+@R.function
+def f(x: R.Tensor((2,), "float32")) -> R.Tuple:
+    gv = VALUE
+    return gv
+"""
+    func = from_source(text.replace("VALUE", "(x, x)"))
+    assert len(func.ret_struct_info.fields) == 2
+    with pytest.raises(DiagnosticError, match="declared to give a tuple"):
+        from_source(text.replace("VALUE", "R.exp(x)"))

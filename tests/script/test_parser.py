@@ -558,3 +558,32 @@ def test_a_helper_may_give_several_values_at_once():
             A[a, b] = 1
 
     assert "A[i % 4 * 2 + j // 4, j % 4] = 1" in short.script()
+
+
+def test_a_variable_can_be_written_with_its_name_first():
+    func = from_source("""
+@T.prim_func
+def f(a: T.handle):
+    n = T.Var("rows", dtype="int64")
+    m = T.Var("m")
+    A = T.match_buffer(a, (n, m))
+    A[0, 0] = T.float32(1)
+""")
+    rows, m = func.buffer_map[func.params[0]].shape
+    assert (str(rows), rows.dtype, m.dtype) == ("rows", "int64", "int32")
+
+
+def test_the_range_of_a_loop_has_annotations():
+    func = from_source("""
+@T.prim_func
+def f(A: T.Buffer((16,), "float32")):
+    for i in range(0, 16, annotations={"pragma_unroll": 1}):
+        A[i] = T.float32(0)
+    for i in range(4, annotations={"note": "four"}):
+        A[i] = T.float32(1)
+""")
+    first, second = func.body.seq
+    assert first.annotations["pragma_unroll"] == 1 and second.annotations["note"] == "four"
+    check_roundtrip(func)
+    with pytest.raises(DiagnosticError, match="range takes no step= here"):
+        body("for i in range(4, step=2):\n    A[i, i] = T.float32(0)")

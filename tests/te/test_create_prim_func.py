@@ -288,3 +288,14 @@ def test_a_load_of_a_tensor_may_be_made_by_hand():
     a, c = np.arange(11, dtype="float32"), np.zeros(11, "float32")
     interpret(te.create_prim_func([C, A]), c, a)
     np.testing.assert_array_equal(c, a + 2)
+
+
+def test_a_size_that_was_narrowed_is_a_parameter_in_the_index_type_asked_for():
+    n = te.var("n", "int64")
+    A = te.placeholder((8,), name="A")
+    B = te.compute((n.astype("int32"),), lambda i: A[i % 8] + 1.0, name="B")
+    func = te.create_prim_func([A, B], index_dtype_override="int64")
+    assert isinstance(func.buffers[1].shape[0], tir.Var)
+    out = np.zeros(11, "float32")
+    interpret(func, np.arange(8, dtype="float32"), out)
+    np.testing.assert_array_equal(out, np.arange(11) % 8 + 1)

@@ -319,3 +319,12 @@ def test_what_is_inlined_is_computed_into_a_cache_of_it():
     sums = [[2 * a[i, j:i + 1].sum() + 1 for j in range(8)] for i in range(8)]
     np.testing.assert_allclose(c, sums, rtol=1e-5)
     assert "D[" not in s.to_module([A, C]).script()
+
+
+@pytest.mark.parametrize("disable", [False, True])
+def test_what_a_split_adds_is_left_out_unless_the_caller_answers_for_it(disable):
+    A = te.placeholder((43,), name="A")
+    B = te.compute((43,), lambda i: A[i] + 2, name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], factor=4, disable_predication=disable)
+    assert ("T.where" in s.to_module([A, B]).script()) != disable

@@ -57,3 +57,21 @@ def test_mistakes():
     buffer = ib.allocate("float32", (2, 3, 4))
     with pytest.raises(ValueError, match="3 dimensions and is read or written with 2"):
         buffer[0, 1]
+
+
+def test_a_buffer_of_the_builder_is_a_parameter_and_has_a_pointer():
+    ib = tir.ir_builder.create()
+    data = ib.pointer("float32", name="data")
+    with ib.for_range(0, 1, "i") as i:
+        data[i] = data[i] + 0.5
+    ib.emit(tir.call_extern("int32", "sees", data.asobject().access_ptr("r"), data))
+    stmt = ib.get()
+    func = tir.PrimFunc([data], stmt)
+    assert func.buffers == [data.asobject()]
+    call = stmt.seq[1].value
+    assert call.args[1].args[1] is data.asobject().data is call.args[2]
+    values = np.zeros(1, "float32")
+    interpret(tir.PrimFunc([data], stmt.seq[0]), values)
+    assert (values == 0.5).all()
+    with pytest.raises(TypeError, match="variables and buffers"):
+        tir.PrimFunc(["data"], stmt)

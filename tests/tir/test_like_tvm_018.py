@@ -52,3 +52,9 @@ def test_a_size_that_is_known_is_no_parameter_any_more():
     buffer = made.buffer_map[made.params[0]]
     numbers = [int(e) for e in (*buffer.shape, *buffer.strides, buffer.elem_offset)]
     assert numbers == [4, 16, 20, 1, 8]
+
+
+def test_a_string_constant_is_compared_with_strings():
+    word = tir.StringImm("unroll")
+    assert word == "unroll" and word != "other" and word == tir.StringImm("unroll")
+    assert {word: 1}[tir.StringImm("unroll")] == 1

@@ -68,8 +68,16 @@ def test_batch_norm(training):
     x, g, b, m, v = array(4, 3, 2, 2), array(3), array(3), array(3), array(3, low=0.5, high=2)
     mean, var = torch.tensor(m), torch.tensor(v)
     want = F.batch_norm(torch.tensor(x), mean, var, torch.tensor(g), torch.tensor(b), training)
+    if training:  # torch's moving variance is over n - 1, TVM's over n
+        var = 0.9 * torch.tensor(v) + 0.1 * torch.tensor(x).var((0, 2, 3), correction=0)
     check(lambda *t: topi.nn.batch_norm(*t, axis=1, training=training), [x, g, b, m, v],
           [want, mean, var])
+
+
+def test_batch_norm_of_one_element_a_channel():
+    x, one = array(1, 3), np.ones(3, "float32")
+    check(lambda *t: topi.nn.batch_norm(*t, axis=1, training=True), [x, one, one, one, one],
+          [one[None], 0.9 * one + 0.1 * x[0], 0.9 * one])
 
 
 def test_statistics_of_large_numbers_lose_no_digits():

@@ -14,7 +14,8 @@ def run(s, args, target, *arrays):
     return given[-1].numpy()
 
 
-@pytest.mark.parametrize("where, target", [(topi.generic, "llvm"), (topi.x86, "llvm"),
+@pytest.mark.parametrize("where, target", [(topi.generic, "llvm"), (topi.hls, "llvm"),
+                                           (topi.x86, "llvm"),
                                            (topi.arm_cpu, "llvm"), (topi.cuda, "cuda")])
 class TestEach:
     """On each kind of target."""

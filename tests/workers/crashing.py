@@ -33,4 +33,14 @@ def garble(request):
     return {"status": "ok"}
 
 
-HANDLERS = {"crash": crash, "hang": hang, "take": take, "echo": echo, "garble": garble}
+def count(request):
+    """Tells each number on the way."""
+    for number in range(request["upto"]):
+        if number == request.get("die"):
+            os.kill(os.getpid(), 11)
+        yield {"number": number}
+        time.sleep(request.get("wait", 0))
+    return {"status": "ok", "upto": request["upto"]}
+
+
+HANDLERS = {"count": count, "crash": crash, "hang": hang, "take": take, "echo": echo, "garble": garble}

@@ -121,3 +121,23 @@ def test_damaged_messages_are_refused():
             decode(bytes(data[:rng.integers(0, len(data) + 1)] if rng.random() < 0.3 else data))
         except (ValueError, json.JSONDecodeError):
             pass
+
+
+def test_a_worker_tells_what_it_has_before_its_answer():
+    worker, heard = Worker("crashing"), []
+    try:
+        asked = {"do": "count", "upto": 3, "wait": 0.1}
+        reply = worker.call(asked, 60, lambda event: heard.append((event["number"], time.time())))
+        assert reply == {"status": "ok", "upto": 3} and [n for n, _ in heard] == [0, 1, 2]
+        assert heard[2][1] - heard[0][1] > 0.1  # each as it came, and not all at the end
+        assert worker.call(asked, 60) == reply  # nobody listens
+        assert worker.call({"do": "ping"}, 60)["status"] == "ok"
+        del heard[:]
+        died = worker.call({**asked, "die": 2}, 60, heard.append)
+        assert died["status"] == "crash" and len(heard) == 2
+    finally:
+        worker.close()
+    worker, start = Worker("crashing"), time.monotonic()
+    # what is told does not prolong the time that there is
+    slow = worker.call({"do": "count", "upto": 99, "wait": 0.5}, 4)
+    assert slow["status"] == "timeout" and time.monotonic() - start < 15 and not worker.alive

@@ -5,6 +5,8 @@
 import { render as renderAccesses } from "./access.js";
 import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
+import { MarkedPicture } from "./marks.js";
+import { Opened } from "./opened.js";
 import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
 import { speak, t } from "./words.js";
@@ -108,6 +110,10 @@ export class Card {
   /** How often accesses were asked for, and what takes their view down. */
   looks = 0;
   unwatch = () => {};
+  /** The workbench or the stepper, opened in the card. @type {Opened | null} */
+  opened = null;
+  /** The pictures in which places are marked, by their fields. @type {Map<string, MarkedPicture>} */
+  pictures = new Map();
 
   /**
    * @param {Data.Model} model
@@ -132,8 +138,10 @@ export class Card {
       ["marks", () => this.drawMarks()],
       ["hints", () => this.drawHints()],
       ["busy", () => this.drawBusy()],
+      ["coming", () => this.drawMarks()],
       ["answer", () => this.follow()],
       ["watched", () => this.drawWatched()],
+      ["opened", () => this.opened?.show()],
     ];
     for (const [name, act] of this.followed) model.on(`change:${name}`, act);
     this.drawAnswer();
@@ -145,6 +153,7 @@ export class Card {
   close() {
     clearTimeout(this.timer);
     this.unwatch();
+    this.opened?.close();
     for (const [name, act] of this.followed) this.model.off(`change:${name}`, act);
     this.unfollow();
   }
@@ -162,6 +171,7 @@ export class Card {
     this.rows = h("ul", { class: "marks" });
     this.helps = h("div", { class: "helps" });
     this.watched = h("div", { class: "watched", role: "status" });
+    this.opened = this.opener();
     this.view.append(
       h(
         "header",
@@ -179,11 +189,33 @@ export class Card {
         ? [h("details", {}, h("summary", {}, t("The program it starts from")), code(program))]
         : []),
       this.place,
+      ...(this.opened ? [this.opened.element] : []),
       h("div", { class: "actions" }, this.button, this.status),
       this.rows,
       this.watched,
       this.helps,
     );
+  }
+
+  /** The view in which the answer can be made too, where a kernel is there to make it. */
+  opener() {
+    const { kind, fields } = this.task;
+    const field = fields.find((one) => one.view);
+    if (!this.live || !this.model.widget_manager || !(field || kind === "schedule")) return null;
+    const asked = field
+      ? {
+          what: "stepper",
+          field: field.name,
+          label: t("Choose in the stepper"),
+          told: t("The step that it shows is your answer."),
+        }
+      : {
+          what: "workbench",
+          field: "",
+          label: t("Answer by clicking"),
+          told: t("Where the workbench stands is your answer. To type closes it."),
+        };
+    return new Opened(this.model, asked);
   }
 
   // ------------------------------------------------------------------------------- the answer
@@ -202,15 +234,18 @@ export class Card {
         ? 'i, j, k = sch.get_loops("C")\nsch.reorder(i, k, j)'
         : "@T.prim_func\ndef main(...):",
       onkeydown: (event) => event.stopPropagation(),
-      oninput: () => this.set(area.value),
+      oninput: () => {
+        this.opened?.close();
+        this.set(area.value);
+      },
     });
     area.setAttribute("data-lm-suppress-shortcuts", "true");
     area.value = trace ? "" : this.value;
     area.rows = Math.min(24, Math.max(8, area.value.split("\n").length + 1));
     const told = schedule
       ? t(
-          "Lines of a schedule sch of this program. They are read, not run. Or click: " +
-            "card = exercise(...) in a cell, and card.workbench() in the next.",
+          "Lines of a schedule sch of this program. They are read, not run. Or click them in the " +
+            "workbench, here or in a cell of its own: card.workbench().",
         )
       : t("TVMScript. It is parsed, not run.");
     this.place.replaceChildren(
@@ -227,6 +262,13 @@ export class Card {
     const disabled = !this.live;
     const value = this.value?.[field.name];
     const legend = h("legend", {}, field.question);
+    if (field.picture) {
+      const picture = new MarkedPicture(field, value, disabled, (marked) =>
+        this.fill(field.name, marked, false),
+      );
+      this.pictures.set(field.name, picture);
+      return h("fieldset", {}, legend, picture.element);
+    }
     if (field.kind === "number") {
       const input = h("input", {
         type: "number",
@@ -361,7 +403,7 @@ export class Card {
     this.button.textContent = busy ? t("Checking ...") : t("Check");
     this.button.disabled = busy || !this.live;
     this.button.hidden = !this.live;
-    if (busy) this.status.textContent = "";
+    this.drawMarks();
   }
 
   drawMarks() {
@@ -372,24 +414,19 @@ export class Card {
     sure(this.points).textContent = known
       ? t("{points} of {of} points", { points: known.points, of: known.of })
       : "";
+    if (this.model.get("busy")) return this.drawComing();
     if (!marks.rows)
-      return this.rows.replaceChildren(
-        ...this.task.rows.map((row) =>
-          h(
-            "li",
-            {},
-            h("span", { class: "sign" }, "○"),
-            h("span", {}, row.title),
-            pointsOf(0, row.of),
-          ),
-        ),
-      );
+      return this.rows.replaceChildren(...this.task.rows.map((row) => waiting(row, false)));
     const stale = marks.n !== this.n;
     if (stale) {
       this.unwatch(); // it is another answer's
       this.watched.replaceChildren();
     }
     this.rows.classList.toggle("stale", stale);
+    for (const [name, picture] of this.pictures) {
+      const row = stale ? undefined : marks.rows.find(({ place }) => place?.field === name);
+      picture.flag(row?.place.wrong, row?.place.missing);
+    }
     const all = marks.points === marks.of;
     this.status.textContent = stale
       ? t("These are the marks of an answer before.")
@@ -413,27 +450,29 @@ export class Card {
             ),
           ]
         : marks.rows.map((row, at) =>
-            h(
-              "li",
-              { class: row.passed ? "yes" : "no" },
-              h(
-                "span",
-                { class: "sign", "aria-label": row.passed ? t("reached") : t("not reached") },
-                row.passed ? "✓" : "✗",
-              ),
-              h(
-                "span",
-                {},
-                row.title,
-                row.says ? h("small", {}, row.says) : null,
-                row.place?.text ? code(row.place.text) : null,
-                this.live && !stale && !row.passed && isSeen(row) ? this.looker(at) : null,
-              ),
-              pointsOf(row.points, row.of),
-            ),
+            rowOf(row, this.live && !stale && !row.passed && isSeen(row) ? this.looker(at) : null),
           )),
     );
     this.drawHints();
+  }
+
+  /** While an answer is checked: the rows that are known, the one that is looked at, the others. */
+  drawComing() {
+    /** @type {Data.MarksRow[]} */
+    const rows = this.model.get("coming").rows ?? [];
+    const rest = this.task.rows.slice(rows.length);
+    this.unwatch();
+    this.watched.replaceChildren();
+    this.rows.classList.remove("stale");
+    this.rows.replaceChildren(
+      ...rows.map((row) => rowOf(row, null)),
+      ...rest.map((row, at) => waiting(row, at === 0)),
+    );
+    sure(this.points).textContent = "";
+    this.status.textContent = t("{at} of {count} rows checked", {
+      at: rows.length,
+      count: this.task.rows.length,
+    });
   }
 
   // ------------------------------------------------------------------------------- accesses
@@ -507,6 +546,42 @@ export class Card {
     );
     this.helps.replaceChildren(...texts, ...(more ? [button] : []));
   }
+}
+
+/**
+ * A row of the marks.
+ * @param {Data.MarksRow} row
+ * @param {HTMLElement | null} button
+ */
+function rowOf(row, button) {
+  return h(
+    "li",
+    { class: row.passed ? "yes" : "no" },
+    h(
+      "span",
+      { class: "sign", role: "img", "aria-label": row.passed ? t("reached") : t("not reached") },
+      row.passed ? "✓" : "✗",
+    ),
+    h(
+      "span",
+      {},
+      row.title,
+      row.says ? h("small", {}, row.says) : null,
+      row.place?.text ? code(row.place.text) : null,
+      button,
+    ),
+    pointsOf(row.points, row.of),
+  );
+}
+
+/**
+ * A row of which nothing is known, or which is looked at now.
+ * @param {{ title: string, of: number }} row
+ * @param {boolean} now
+ */
+function waiting(row, now) {
+  const sign = h("span", { class: "sign" }, now ? "◐" : "○");
+  return h("li", { class: now ? "now" : "" }, sign, h("span", {}, row.title), pointsOf(0, row.of));
 }
 
 /**

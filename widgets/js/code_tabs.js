@@ -1,10 +1,10 @@
-// What a program becomes: lowered stages, LLVM IR and assembly beside it, line facing line.
+// What a program becomes: lowered stages, LLVM IR, assembly and source for GPUs beside it.
 //
 // The lines come with the recording (an exported page) or are asked of the kernel, once for each
 // program (a notebook). A line of code says from which lines of the program it came.
 
 import { closest, copyButton, escapeHTML, gunzip, h, later, sure } from "./dom.js";
-import { codeTokens, tokens } from "./highlight.js";
+import { codeTokens, sourceTokens, tokens } from "./highlight.js";
 import { LazyRows } from "./rows.js";
 import { t } from "./words.js";
 
@@ -13,6 +13,8 @@ import { t } from "./words.js";
 const PATIENCE = 60000; // ms after which a kernel that has not answered is given up
 const STILL = 600; // ms that a reader stays on a step before its code is made ahead
 const WHOLE_CODE = 140; // lines up to which all are in the page
+/** The languages of GPUs, by the kind of target: names, which are not translated. */
+export const LANGUAGES = { cuda: "CUDA", opencl: "OpenCL", webgpu: "WGSL", metal: "Metal" };
 /** @type {Record<number, string>} */
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
 const MIX_ORDER = [
@@ -90,6 +92,12 @@ export class CodeSource {
         llvm: pick(at.llvm),
         assembly: pick(at.assembly),
         stages: at.stages.map((stage) => ({ ...stage, lines: pick(stage.lines) })),
+        sources: Object.fromEntries(
+          Object.entries(at.sources || {}).map(([kind, source]) => [
+            kind,
+            { ...source, lines: pick(source.lines) },
+          ]),
+        ),
       };
       this.known.set(Number(program), entry);
       this.waiting.get(Number(program))?.(entry);
@@ -193,8 +201,10 @@ function under(lines, n) {
 
 /** The view of one kind of code of one program: the program on the left, its code on the right. */
 export class CodeView {
-  /** @type {"stages" | "llvm" | "assembly"} */
+  /** @type {Data.CodeKind} */
   kind;
+  /** @type {HTMLElement | null} */
+  absent = null; // what is said where a program has no code of this kind
   /** @type {number[] | null} */
   chosen;
   /** @type {Data.CodeEntry | null} */
@@ -294,18 +304,25 @@ export class CodeView {
   }
 
   /**
-   * Show a kind of code ("stages", "llvm", "assembly") of a program; `marks` tints its lines.
+   * Show a kind of code of a program; `marks` tints its lines. Where `absent` is given, there is
+   * none, and it says why.
    * @param {number} program
-   * @param {"stages" | "llvm" | "assembly"} kind
+   * @param {Data.CodeKind} kind
    * @param {Map<number, Data.Mark>} marks
+   * @param {HTMLElement | null} [absent]
    */
-  show(program, kind, marks) {
+  show(program, kind, marks, absent = null) {
     if (program !== this.program) this.chosen = null;
     this.program = program;
     this.kind = kind;
     this.marks = marks;
+    this.absent = absent;
     this.drawLeft();
-    this.ask();
+    if (!absent) return this.ask();
+    this.entry = null;
+    clearInterval(this.clock);
+    this.draw();
+    this.tell?.(absent.textContent || "");
   }
 
   /** Get the code of the program, and say how long that takes. */
@@ -319,7 +336,7 @@ export class CodeView {
       this.entry = entry;
       this.draw();
       if (this.tell) {
-        const said = entry.error || t("{count} lines", { count: this.lines().length });
+        const said = this.error() || t("{count} lines", { count: this.lines().length });
         this.tell(`${this.caption.textContent}: ${said}`);
       }
     });
@@ -350,9 +367,26 @@ export class CodeView {
 
   lines() {
     if (!this.entry || !this.entry.stages) return [];
-    if (this.kind !== "stages") return this.entry[this.kind] || [];
+    if (this.kind in LANGUAGES) return this.entry.sources?.[this.kind]?.lines || [];
+    if (this.kind === "llvm" || this.kind === "assembly") return this.entry[this.kind] || [];
     const stage = this.entry.stages.find((s) => s.name === this.stage);
     return stage ? stage.lines : [];
+  }
+
+  /** Why a kind of code could not be made. */
+  error() {
+    const source = this.kind in LANGUAGES ? this.entry?.sources?.[this.kind] : null;
+    return (source ? source.error : this.entry?.error) || "";
+  }
+
+  /** What stands above the code. */
+  title() {
+    const language = /** @type {Record<string, string>} */ (LANGUAGES)[this.kind];
+    if (language) return t("Source: {language}", { language });
+    if (this.kind === "stages") return t("Lowered, after ");
+    const name = this.kind === "llvm" ? t("LLVM IR, optimised") : t("Assembly");
+    const machine = this.entry?.machine;
+    return machine ? name + t(" for {machine}", { machine }) : name;
   }
 
   drawStages() {
@@ -382,25 +416,21 @@ export class CodeView {
   draw() {
     const lowered = this.kind === "stages";
     this.stages.hidden = this.unchanged.hidden = !lowered;
-    this.caption.textContent = lowered
-      ? t("Lowered, after ")
-      : this.kind === "llvm"
-        ? t("LLVM IR, optimised")
-        : t("Assembly");
-    if (!lowered && this.entry?.machine)
-      this.caption.textContent += t(" for {machine}", { machine: this.entry.machine });
+    const source = this.kind in LANGUAGES;
+    this.caption.textContent = this.title();
     if (lowered) this.drawStages();
     const lines = this.lines();
-    if (!this.entry) this.right.replaceChildren(h("p", { class: "wait" }, t("Compiling …")));
+    if (this.absent) this.right.replaceChildren(this.absent);
+    else if (!this.entry) this.right.replaceChildren(h("p", { class: "wait" }, t("Compiling …")));
     else if (!lines.length) {
       this.right.replaceChildren(
-        h("p", { class: "wait" }, this.entry.error || t("There is nothing to show.")),
+        h("p", { class: "wait" }, this.error() || t("There is nothing to show.")),
         this.entry.again
           ? h("button", { type: "button", onclick: () => this.tryAgain() }, t("Try again"))
           : "",
       );
     } else {
-      const read = lowered ? tokens : codeTokens;
+      const read = lowered ? tokens : source ? sourceTokens : codeTokens;
       this.rightRows.show(lines.length, (n) => {
         const line = lines[n];
         // A line that many steps share is coloured once.
@@ -417,7 +447,7 @@ export class CodeView {
         return `<div class="l${wide}" data-n="${n}" data-from=" ${line.from.join(" ")} " style="--in:${indent}">${sign}<code>${line.html}</code></div>`;
       });
     }
-    this.right.classList.toggle("machine", !lowered);
+    this.right.classList.toggle("machine", !lowered && !source);
     this.drawFacts();
     this.light(this.chosen);
     if (this.chosen) this.meet(this.right);
@@ -429,7 +459,8 @@ export class CodeView {
   }
 
   drawFacts() {
-    const { mix = {}, error = "" } = this.entry || {};
+    const { mix = {} } = this.entry || {};
+    const error = this.error();
     const parts = [];
     if (this.kind === "assembly" && mix.instructions) {
       /** @param {string} name */

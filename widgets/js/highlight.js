@@ -1,4 +1,4 @@
-// TVMScript and Python, coloured: text -> [[class, text], ...], classes being those of the style.
+// Programs and code, coloured: text -> [[class, text], ...], classes being those of the style.
 
 const KEYWORDS = new Set(
   (
@@ -22,6 +22,33 @@ export function tokens(line) {
     const kind = match.slice(1).findIndex((group) => group !== undefined);
     const text = match[0];
     found.push([kind === 5 && KEYWORDS.has(text) ? "keyword" : CLASSES[kind], text]);
+  }
+  return found;
+}
+
+const WORDS = new Set(
+  (
+    "array break bool char const constant continue device double else extern f16 f32 float fn for " +
+    "half i32 if inline int kernel let long return short struct threadgroup u32 uchar uint ulong " +
+    "unsigned var void volatile while __global __global__ __kernel __local __restrict__ " +
+    "__shared__ restrict"
+  ).split(" "),
+);
+const SOURCE =
+  /(\/\/.*$|^\s*#.*$)|("(?:[^"\\]|\\.)*")|(@\w+)|(\b\d[\w.]*(?:[eE][-+]\d+\w*)?)|(\b(?:blockIdx|threadIdx|get_group_id|get_local_id)\b)|([A-Za-z_]\w*)|(\s+)|([^\w\s])/g;
+
+/**
+ * Tokens of a line of a kernel's source: CUDA C, OpenCL C, WGSL, Metal.
+ * @param {string} line
+ * @returns {[string, string][]}
+ */
+export function sourceTokens(line) {
+  /** @type {[string, string][]} */
+  const found = [];
+  for (const match of line.matchAll(SOURCE)) {
+    const kind = match.slice(1).findIndex((group) => group !== undefined);
+    const text = match[0];
+    found.push([kind === 5 && WORDS.has(text) ? "keyword" : CLASSES[kind], text]);
   }
   return found;
 }

@@ -106,7 +106,9 @@ const FIELDS = {
     const why = h("div", { class: "why", id: `${id}-why` });
     select.setAttribute("aria-describedby", `${id}-why`);
     const tell = () => {
-      why.textContent = parameter.choices[Number(select.value)]?.reason || "";
+      const { reason = "", note = "" } = parameter.choices[Number(select.value)] || {};
+      why.textContent = reason || note;
+      why.classList.toggle("note", !reason);
     };
     select.addEventListener("change", () => {
       tell();

@@ -6,7 +6,7 @@
 import { closest, copyButton, h, later, sure } from "./dom.js";
 import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
-import { CodeSource, CodeView } from "./code_tabs.js";
+import { CodeSource, CodeView, LANGUAGES } from "./code_tabs.js";
 import { costOf, facts, pythonUpTo } from "./facts.js";
 import { gpuTable } from "./gpu_counts.js";
 import { guessing } from "./guess.js";
@@ -50,6 +50,20 @@ const nests = (programs, before, after) =>
 
 /** @type {Record<string, string>} */
 const SIGN = { good: "✓ ", bad: "✕ ", faster: "▲ ", slower: "▼ ", same: "≈ " };
+
+/**
+ * The programs that have a loop bound to a thread of a GPU (a virtual one needs none).
+ * @param {Data.Recording} recording
+ */
+function threadedIn({ programs, parts = [] }) {
+  const bound = parts.map((line) =>
+    line.some(([kind, , , , thread]) => kind === "loop" && /^(thread|block)Idx/.test(`${thread}`)),
+  );
+  /** @type {Set<number>} */
+  const found = new Set();
+  programs.forEach(({ lines }, n) => lines.some((line) => bound[line]) && found.add(n));
+  return found;
+}
 
 export class Stepper {
   /** @type {Data.Model & { guess: any }} */
@@ -112,8 +126,10 @@ export class Stepper {
   python = later();
   /** @type {number} */
   step = later();
-  /** @type {"" | "stages" | "llvm" | "assembly"} */
+  /** @type {"" | Data.CodeKind} */
   kind = later();
+  /** @type {Set<number>} */
+  threaded = later(); // the programs that have loops bound to threads
   /** @type {[string, string, () => void][]} */
   views = later();
   /** @type {number} */
@@ -182,6 +198,7 @@ export class Stepper {
       programs: recording.programs.map((program) => ({ ...program })),
     };
     this.programs = new Programs(this.recording);
+    this.threaded = threadedIn(this.recording);
     const last = this.recording.steps.length - 1;
     /**
      * @param {string} label
@@ -381,7 +398,7 @@ export class Stepper {
       if (this.stale) this.drawPrograms();
       this.place();
     };
-    /** @param {"stages" | "llvm" | "assembly"} kind */
+    /** @param {Data.CodeKind} kind */
     const code = (kind) => () => {
       this.kind = kind;
       this.place();
@@ -393,6 +410,9 @@ export class Stepper {
       ["llvm", t("LLVM IR"), code("llvm")],
       ["assembly", t("Assembly"), code("assembly")],
     ];
+    if (this.threaded.size)
+      for (const [kind, name] of Object.entries(LANGUAGES))
+        this.views.push([kind, name, code(/** @type {Data.CodeKind} */ (kind))]);
     this.kind = "";
     this.view = 0;
     const tabs = this.views.map(([name, label], i) =>
@@ -427,7 +447,7 @@ export class Stepper {
   }
 
   /**
-   * Show a tab by its name ("program", "nest", "lowered", "llvm", "assembly").
+   * Show a tab by its name: see `views`.
    * @param {string} name
    */
   chooseTab(name, tell = true) {
@@ -493,7 +513,41 @@ export class Stepper {
     this.family.hidden = Boolean(this.kind);
     if (!this.kind || this.step < 0) return;
     const { before, after } = this.recording.steps[this.step];
-    this.code.show(after, this.kind, marksOf(this.programs, before, after, "after"));
+    const marks = marksOf(this.programs, before, after, "after");
+    const absent = this.kind in LANGUAGES && !this.threaded.has(after) ? this.noThreads() : null;
+    this.code.show(after, this.kind, marks, absent);
+  }
+
+  /** Why the program shown has no source for a GPU, and the way to one that has. */
+  noThreads() {
+    const { steps } = this.recording;
+    const has = steps.map((step) => this.threaded.has(step.after));
+    const later = has.indexOf(true, this.step);
+    const at = later < 0 ? has.lastIndexOf(true) : later;
+    return h(
+      "div",
+      { class: "wait" },
+      h(
+        "p",
+        {},
+        t(
+          "No loop of this program is bound to threads, and a kernel needs some. Step {at} has such loops:",
+          { at },
+        ),
+      ),
+      h("pre", { tabindex: "0" }, coloured(steps[at].python)),
+      h(
+        "button",
+        {
+          type: "button",
+          onclick: () => {
+            this.show(at);
+            this.code.right.focus();
+          },
+        },
+        t("Go to step {at}: {op}", { at, op: steps[at].op }),
+      ),
+    );
   }
 
   /** Draw anew after the recording has changed, at the same step and with the same focus. */

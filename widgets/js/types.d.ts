@@ -22,6 +22,14 @@ declare namespace Data {
     send(message: object): void;
     on(event: string, listener: (message: any) => void): void;
     off(event: string, listener: (message: any) => void): void;
+    /** What makes other views of the kernel's; not on a page without one. */
+    widget_manager?: Manager;
+  }
+
+  /** The part of Jupyter's manager of widgets that shows a view inside of another one. */
+  interface Manager {
+    get_model(id: string): Promise<object>;
+    create_view(model: object): Promise<{ el: HTMLElement; remove(): void }>;
   }
 
   /** What a host calls `render` with. */
@@ -201,7 +209,12 @@ declare namespace Data {
     mix?: Record<string, number>;
     machine?: string;
     error?: string;
+    /** Source of kernels for GPUs, by the kind of target. */
+    sources?: Record<string, { lines: Line[]; error?: string }>;
   }
+
+  /** What is shown of a program's code: a kind of `CodeOfProgram`, or one of its `sources`. */
+  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal";
 
   interface CodeLine {
     text: string;
@@ -347,6 +360,16 @@ declare namespace Data {
     imports: string;
     at: number;
     nodes: Attempt[];
+    left?: Record<string, Left>;
+  }
+
+  /** What a program takes of a GPU's limits, [used, most]: see mlc_lab/observe/gpu/left.py. */
+  interface Left {
+    threads?: [number, number];
+    shared?: [number, number];
+    registers?: [number, number];
+    occupancy?: { warps: number; most: number; limit: string };
+    message: string;
   }
 
   interface Choice {
@@ -354,6 +377,8 @@ declare namespace Data {
     label: string;
     legal?: boolean;
     reason?: string;
+    /** Why it is suggested. */
+    note?: string;
   }
 
   /** A parameter of a primitive; which of the entries there are depends on its kind. */
@@ -631,10 +656,35 @@ declare namespace Data {
   interface TaskField {
     name: string;
     question: string;
-    kind: "number" | "choice" | "order" | "several";
+    kind: "number" | "choice" | "order" | "several" | "marks";
     choices: string[];
     /** the choices in the reader's language */
     said?: string[];
+    picture?: MarkPicture;
+    /** Whether there is a view besides, in which a place can be chosen too. */
+    view?: string;
+  }
+
+  /** What is marked in: see mlc_lab/exercises/pictures.py; the places are the field's choices. */
+  type MarkPicture = Cells | Lines | Calls;
+
+  interface Cells {
+    kind: "cells";
+    grids: { name: string; shape: number[] }[];
+  }
+
+  interface Lines {
+    kind: "lines";
+    lines: string[];
+    word: string;
+  }
+
+  interface Calls {
+    kind: "calls";
+    width: number;
+    height: number;
+    boxes: { mark: string; at: [number, number, number, number]; words: string[] }[];
+    routes: [number, number][][];
   }
 
   interface Task {
@@ -658,7 +708,14 @@ declare namespace Data {
     of: number;
     passed: boolean;
     says: string;
-    place: { text?: string; element?: string; buffer?: string };
+    place: {
+      text?: string;
+      element?: string;
+      buffer?: string;
+      field?: string;
+      wrong?: string;
+      missing?: string;
+    };
   }
 
   /** The marks of an answer; without rows nothing was checked yet. */

@@ -10,6 +10,7 @@ import { Programs } from "./program.js";
 import { PaneTools } from "./panes.js";
 import { ProgramPane } from "./program_pane.js";
 import { PythonPanel } from "./python_panel.js";
+import { leftFacts } from "./left.js";
 import { followTheme } from "./theme.js";
 import { TreeView } from "./tree.js";
 import { speak, t } from "./words.js";
@@ -92,12 +93,12 @@ export class WorkbenchView {
     this.build();
     this.stopTheme = followTheme(this.root);
     this.heard = {};
-    for (const name of ["tree", "node", "selection", "palette", "costs", "measuring"]) {
+    for (const name of ["tree", "node", "selection", "palette", "costs", "left", "measuring"]) {
       this.heard[`change:${name}`] = () => this.later(name);
     }
     this.heard["msg:custom"] = (message) => this.answer(message);
     for (const [event, listener] of Object.entries(this.heard)) model.on(event, listener);
-    this.pending = new Set(["tree", "node", "selection", "palette", "costs", "measuring"]);
+    this.pending = new Set(["tree", "node", "selection", "palette", "costs", "left", "measuring"]);
     this.update();
   }
 
@@ -234,10 +235,8 @@ export class WorkbenchView {
       );
       this.python.show(this.schedule(), this.head());
     }
-    if (moved || pending.has("costs")) {
-      this.drawTree();
-      this.drawFacts();
-    }
+    if (moved || pending.has("costs")) this.drawTree();
+    if (moved || pending.has("costs") || pending.has("left")) this.drawFacts();
     if (moved || pending.has("selection")) this.program.select(this.model.get("selection")?.key);
     if (moved || pending.has("selection") || pending.has("palette")) this.drawPalette();
     const measuring = Boolean(this.model.get("measuring"));
@@ -408,6 +407,8 @@ export class WorkbenchView {
           : [t("Result"), `✕ ${t("differs from the original{error}", { error })}`, "bad"],
       );
     }
+    const { program } = this.node;
+    found.push(...leftFacts((this.model.get("left") || {})[program] ?? this.data.left?.[program]));
     this.facts.replaceChildren(
       ...found.map(([name, value, kind]) =>
         h(

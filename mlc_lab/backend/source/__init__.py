@@ -7,7 +7,9 @@
 """
 
 from .dialect import Dialect
-from .generator import DIALECTS, KernelSource, dialect_of, kernel_source, module_text, sources
+from .generator import (
+    DIALECTS, KernelSource, dialect_of, kernel_source, module_lines, module_text, sources,
+)
 
-__all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "kernel_source", "module_text",
-           "sources"]
+__all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "kernel_source", "module_lines",
+           "module_text", "sources"]

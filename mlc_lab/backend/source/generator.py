@@ -1,8 +1,8 @@
 """Kernels as source: statements, memory, and the text of a module.
 
 One generator serves all dialects; what differs is in their tables (`dialect.py`). It writes loops
-and names as the program has them, and above each loop nest the block that it came from.
-`expressions.py` has the expressions.
+and names as the program has them, and above each loop nest the block that it came from, and keeps
+for each line what it was written for. `expressions.py` has the expressions.
 """
 
 from __future__ import annotations
@@ -82,6 +82,11 @@ class KernelSource:
         How many threads each axis has: an expression of the kernel's parameters.
     shared_bytes : int
         Bytes of shared memory in a block.
+    parts
+        Lines of the text: includes, helpers, the function itself.
+    origins : list
+        What each line of the function was written for: a statement, the variable of a loop, that of
+        an allocation, the tag of an axis, or None.
     """
 
     name: str
@@ -92,6 +97,7 @@ class KernelSource:
     extents: Mapping[str, E.PrimExpr]
     shared_bytes: int
     parts: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
+    origins: list[Any] = field(default_factory=list)
 
 
 class KernelGen(ExprGen):
@@ -103,7 +109,10 @@ class KernelGen(ExprGen):
         self.func, self.blocks = func, blocks
         self.noalias = bool(as_int((func.attrs or {}).get("tir.noalias", 0)))
         self.lines: list[str] = []
+        self.origins: list[Any] = []  # of each line
+        self.at: Any = None  # what is being written
         self.shared: list[str] = []
+        self.shared_vars: list[E.Var] = []
         self.depth = 1
         self.told: str | None = None  # the block whose name stands above
         self.shared_bytes = 0
@@ -179,12 +188,29 @@ class KernelGen(ExprGen):
         text = "\n".join([*preamble, *([""] if preamble else []), *helpers,
                           *([""] if helpers else []), *frame]) + "\n"
         return KernelSource(self.name, text, self.pointers, self.scalars, self.block_dims,
-                            self.extents, self.shared_bytes, (preamble, helpers, frame))
+                            self.extents, self.shared_bytes, (preamble, helpers, frame),
+                            self._origins(frame))
+
+    def _origins(self, frame: list[str]) -> list[Any]:
+        """What each line of the function was written for: the lines of the body know it, those
+        before them declare axes and shared memory."""
+        start = len(frame) - len(self.lines) - 1
+        found: list[Any] = [None] * len(frame)
+        found[start:start + len(self.lines)] = self.origins
+        for at, text in enumerate(frame[:start]):
+            for axis in self.axes:
+                if f" {axis.name} = " in text:
+                    found[at] = axis.tag
+            for var, declared in zip(self.shared_vars, self.shared):
+                if text.endswith(declared):
+                    found[at] = var
+        return found
 
     # -- statements -------------------------------------------------------------------------------
 
     def line(self, text: str) -> None:
         self.lines.append("  " * self.depth + text)
+        self.origins.append(self.at)
 
     def run(self, s: Any) -> None:
         """Write a statement, under the name of the block that all of it came from."""
@@ -192,13 +218,16 @@ class KernelGen(ExprGen):
         if method is None:
             raise LowerError(f"{self.name}: {type(s).__name__} cannot be written in "
                              f"{self.d.title}; lower the program first (mlc_lab.lower)")
-        before = self.told
+        before, around = self.told, self.at
+        self.at = s.loop_var if type(s) is S.For else (
+            s.buffer_var if type(s) is S.Allocate else s)
         if type(s) in (S.For, S.BufferStore, S.IfThenElse, S.While):
             block = self._block_of(s)
             if block is not None and block != self.told:
                 self.line(f"// block {block}")
                 self.told = block
         method(self, s)
+        self.at = around
         if type(s) is not S.BufferStore:
             self.told = before
 
@@ -279,6 +308,7 @@ class KernelGen(ExprGen):
         if s.buffer_var.storage_scope.startswith("shared"):
             align = "__align__(16) " if self.d.name == "cuda" else (
                 "alignas(16) " if self.d.name == "metal" else "")
+            self.shared_vars.append(s.buffer_var)
             self.shared.append(f"{align}{kind} {name}[{max(size, 1)}];" if self.d.c_like else
                                f"{name} : array<{kind}, {max(size, 1)}>;")
         else:
@@ -357,13 +387,30 @@ def sources(mod: IRModule, kind: str, blocks: Mapping[Any, str] | None = None
 
 def module_text(kernels: Mapping[str, KernelSource], kind: str) -> str:
     """All kernels in one text. WGSL's kernels are modules of their own, one after the other."""
-    if not DIALECTS[kind].c_like:
-        return "\n".join(f"// ---- {k.name}\n{k.text}" for k in kernels.values())
-    preamble = list(dict.fromkeys(line for k in kernels.values() for line in k.parts[0]))
-    helpers = list(dict.fromkeys(line for k in kernels.values() for line in k.parts[1]))
-    parts = [preamble, helpers, *(k.parts[2] for k in kernels.values())]
-    return "\n\n".join("\n".join(part) for part in parts if part) + "\n"
+    return "\n".join(line for line, _, _ in module_lines(kernels, kind)) + "\n"
+
+
+def module_lines(kernels: Mapping[str, KernelSource], kind: str) -> list[tuple[str, str, Any]]:
+    """The lines of `module_text`, each with its kernel and what it was written for there: see
+    `KernelSource.origins`; ("" and None for what belongs to no statement)."""
+    parts: list[list[tuple[str, str, Any]]] = []
+    if DIALECTS[kind].c_like:
+        for at in (0, 1):
+            once = dict.fromkeys(line for k in kernels.values() for line in k.parts[at])
+            parts.append([(line, "", None) for line in once])
+        parts += [[(line, k.name, node) for line, node in zip(k.parts[2], k.origins)]
+                  for k in kernels.values()]
+    else:
+        for k in kernels.values():
+            lines = k.text.rstrip("\n").split("\n")
+            nodes = [None] * (len(lines) - len(k.origins)) + k.origins
+            parts.append([(f"// ---- {k.name}", "", None),
+                          *((line, k.name, node) for line, node in zip(lines, nodes))])
+    out: list[tuple[str, str, Any]] = []
+    for part in filter(None, parts):
+        out += [("", "", None), *part] if out else part
+    return out
 
 
 __all__ = ["DIALECTS", "KernelSource", "Pointer", "Scalar", "dialect_of", "kernel_source",
-           "module_text", "sources"]
+           "module_lines", "module_text", "sources"]

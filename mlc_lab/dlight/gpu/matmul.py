@@ -36,6 +36,7 @@ from ...schedule import Schedule, ScheduleError
 from ..base import KernelRule, Machine
 from ..contraction import Roles
 from ..stages import Stage, stages, volume
+from .fetch import fetch_together
 from .threads import GPUMachine, bind_rest
 
 if TYPE_CHECKING:
@@ -112,10 +113,7 @@ def _tile(sch: Schedule, stage: Stage, roles: Any, side: int, each: int) -> None
         copy = sch.cache_read(rv, at, "shared")
         inline_into(sch, copy)
         sch.compute_at(copy, k0)
-        fused = sch.fuse(*_below(sch, copy, k0))
-        _, ty, tx = sch.split(fused, [None, side, side])
-        sch.bind(ty, "threadIdx.y")
-        sch.bind(tx, "threadIdx.x")
+        fetch_together(sch, _below(sch, copy, k0), (("threadIdx.y", side), ("threadIdx.x", side)))
     sch.decompose_reduction(rv, k0)
     for loop in (i2, j2):
         sch.unroll(loop)

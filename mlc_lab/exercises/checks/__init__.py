@@ -17,6 +17,7 @@ from .gpu_counts import gpu_counts
 from .graph import graph
 from .graph_results import moves, same_graph
 from .machine_code import machine_code
+from .marks import marks
 from .own import own
 from .prediction import prediction
 from .space import search, space
@@ -27,6 +28,7 @@ from .traces import trace
 #: kind of check -> (answer, variant, **options) -> Found
 CHECKS: dict[str, Callable[..., Any]] = {
     "counts": counts, "equivalent": equivalent, "graph": graph, "machine_code": machine_code,
+    "marks": marks,
     "prediction": prediction, "speed": speed, "structure": structure, "trace": trace,
     "function": function, "gpu_counts": gpu_counts, "moves": moves, "own": own,
     "same_graph": same_graph, "search": search, "space": space,

@@ -21,6 +21,7 @@ from typing import Any
 from ...reading import DataError
 from ..catalogue import get
 from ..exercise import Variant
+from ..pictures import how_to_write
 from .notebooks import answer_name
 from .release import OWN, cell, copy_own, write_notebook
 
@@ -80,6 +81,8 @@ def _of_exercise(variant: Variant, own: str, form: str) -> list[dict[str, Any]]:
         text += f"\n```python\n{variant.program.script()}\n```\n"
     for field in variant.fields:
         choices = f" ({', '.join(field.choices)})" if field.choices else ""
+        if field.picture is not None:
+            choices = f"; {how_to_write(field.picture)}\n\n```text\n{field.picture.text}\n```\n"
         text += f"\n- `{field.name}`: {field.question}{choices}"
     text += "\n" + "".join(f"\n- {check.title}: {check.points}" for check in variant.checks)
     name = answer_name(one.id)
@@ -123,21 +126,21 @@ points = None
 _known = {{}}
 
 
-def _row(env, number):
+def _row(env, number, least):
     answer = env.get({answer!r}, "")
     if repr(answer) not in _known:
         _known[repr(answer)] = exercises.check({id!r}, answer, seed={seed!r}{own})
     result = _known[repr(answer)]
     row = result.rows[number]
-    assert row.points == row.of and not result.error, (result.error or {{}}).get(
+    assert row.points >= least and not result.error, (result.error or {{}}).get(
         "message") or row.says
 '''
 
 _CASE = '''
 
 @test_case(name={title!r}, points={points})
-def row_{number}(env):
-    _row(env, {number})
+def row_{number}{part}(env):
+    _row(env, {number}, {least})
 '''
 
 _REQUIREMENTS = "mlc-lab=={version}\n"
@@ -151,7 +154,13 @@ def _otter(out: Path, variants: list[Variant], folder: Any) -> list[Path]:
         id = variant.exercise.id
         text = _OTTER.format(id=id, answer=answer_name(id), seed=variant.seed, own=own)
         for number, check in enumerate(variant.checks):
-            text += _CASE.format(title=f"{id}: {check.title}", points=check.points, number=number)
+            title, of = f"{id}: {check.title}", check.points
+            if check.kind != "marks":
+                text += _CASE.format(title=title, points=of, number=number, part="", least=of)
+                continue
+            for least in range(1, of + 1):  # what is right in part has a part of the points
+                text += _CASE.format(title=f"{title} ({least} of {of})", points=1, number=number,
+                                     part=f"_{least}", least=least)
         (home / "tests" / f"{answer_name(id)}.py").write_text(text, encoding="utf-8")
     (home / "requirements.txt").write_text(_REQUIREMENTS.format(version=_version()), "utf-8")
     (home / "otter_config.json").write_text('{"show_stdout": false}\n', encoding="utf-8")

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...dlight.gpu.fetch import fetch_together, vector_length
 from ...ir import dtype as dt
-from ...schedule import ScheduleError
 from ...target.limits import limits_of
 from ...tir.op import as_int
 from ..schedule_rule.multi_level_tiling_gpu import FETCH
@@ -59,21 +59,15 @@ class RewriteCooperativeFetch(Postproc):
         inner = self._own(sch, block, loops[after:])
         if not threads or not inner:
             return False
-        fused = sch.fuse(*inner) if len(inner) > 1 else inner[0]
-        extent = as_int(sch.get(fused).extent)
-        if extent is None:
-            return False
+        extent = 1
+        for loop in inner:
+            size = as_int(sch.get(loop).extent)
+            if size is None:
+                return False
+            extent *= size
         self.nbytes += extent * dt.bytes_of(sch.get(block).writes[0].buffer.dtype)
-        while length > 1 and extent % (threads * length):
-            length //= 2
-        factors = [None, threads, length] if length > 1 else [None, threads]
-        parts = sch.split(fused, factors=factors)
-        sch.bind(parts[1], "threadIdx.x")
-        if length > 1:
-            try:
-                sch.vectorize(parts[2])
-            except ScheduleError:
-                pass  # rows of the tile are shorter than a vector
+        fetch_together(sch, inner, [("threadIdx.x", threads)],
+                       vector_length(extent, threads, length))
         return True
 
     @staticmethod

@@ -14,7 +14,7 @@ on are run, as many as the GPU holds at once, and what they do is multiplied. Th
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,7 @@ from ..measure import Unmeasurable
 from .caches import Traffic, traffic
 from .costs import KINDS
 from .launching import Launch, Program
-from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
+from .lockstep import IN_FLIGHT, Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
 from .model import ModelledTime, modelled_time
 from .sampled import MIXED, blocks_of_one, traffic_of_one
@@ -111,7 +111,8 @@ class KernelCounts:
         Sectors between the levels of memory.
     waits : dict
         How often warps wait for loads of "global" and "shared" memory: those of one stretch of
-        statements, within an iteration and between barriers, are waited for together.
+        statements, within a round of a loop (`lockstep.py`) and between barriers, are waited for
+        together, as many as can be on their way.
     sums : int
         Numbers that a thread keeps in arrays of its own: arithmetic on them is independent.
     blocks_run : int
@@ -272,8 +273,9 @@ class _Counter(Watcher):
     def __init__(self) -> None:
         self.by_site: dict[int, list[int]] = {}  # requests, sectors, passes, least
         self.branches = self.divergent = 0
-        self.waits: Counter[str] = Counter()
-        self.stretch: dict[str, int] = {}
+        self.waits: dict[str, float] = defaultdict(float)
+        #: of each scope the stretch of statements that its last load was in, and loads in it so far
+        self.stretch: dict[str, tuple[int, int]] = {}
         self.missed: str | None = None
         self.memo: dict[Any, Any] = {}
         self.stream: list[tuple[np.ndarray, np.ndarray, Site]] = []
@@ -318,9 +320,12 @@ class _Counter(Watcher):
             found = self._count(run, site, own, element, start, moved // SECTOR)
             if place is not None:
                 self.memo[place] = found
-        if not site.write and self.stretch.get(site.scope) != run.region:
-            self.stretch[site.scope] = run.region
-            self.waits[site.scope] += run.mask.warps
+        if not site.write:
+            region, loads = self.stretch.get(site.scope, (-1, 0))
+            loads = loads + 1 if region == run.region else 0
+            self.stretch[site.scope] = run.region, loads
+            if loads == 0 or loads >= IN_FLIGHT:  # another one starts when one has come
+                self.waits[site.scope] += run.mask.warps / (IN_FLIGHT if loads else 1)
         row = self.by_site.setdefault(site.number, [0, 0, 0, 0])
         for at, number in enumerate(found[0]):
             row[at] += number

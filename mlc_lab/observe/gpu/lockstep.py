@@ -5,9 +5,10 @@ Where threads take different ways, each way is gone with the threads that take i
 looks for races. Memory of a thread is registers, and no access.
 
 A compiler keeps in a register what a thread has loaded already. So a load is told once as long as
-the thread stores nothing to that memory, meets no barrier, and begins no new iteration of a loop
-that is not unrolled; loops are taken to be unrolled where they say so, or where they have at most
-`UNROLLED` iterations together with those inside.
+the thread stores nothing to that memory, meets no barrier, and begins no new round of a loop. A
+round is one iteration of a loop that is not unrolled. Loops are taken to be unrolled where they say
+so, or where they have at most `UNROLLED` iterations together with those inside; others in part
+(`copies_of`).
 
 Numbers are computed only where an index or a condition needs them, or, with `values`, all.
 """
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,6 +39,9 @@ from .repeats import Repeats, repeats_of
 
 #: iterations of a loop of constant extent, with the loops inside, up to which it counts as unrolled
 UNROLLED = 64
+#: loads that a thread has on their way at once: each takes a register from its start on. NVIDIA's
+#: compiler copies the body of a long loop until it has so many, and keeps 16 to 50 on their way
+IN_FLIGHT = 16
 
 
 class Mask:
@@ -256,6 +261,7 @@ class Lockstep(LaneExpressions):
         env, var = self.env, s.loop_var
         self.kinds[var] = Kind.UNIFORM if kind_low <= Kind.UNIFORM else Kind.VARYING
         unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= UNROLLED
+        copies = 0 if unrolled else copies_of(s)
         first_step, first_site = len(self.steps), len(self.sites)
         count = self._step(s, {} if unrolled else {"branch": 1, "integer": 2})
         repeats = None if unrolled or self.values or not self.watcher.multiplies else repeats_of(
@@ -268,38 +274,40 @@ class Lockstep(LaneExpressions):
         steps = slice(first_step, len(self.steps))
         sites = self.sites[first_site:]
 
-        def run_alike(start: Any, many: int, same: Repeats) -> None:
-            times, before = many // same.period, self.watcher.mark()
-            counted = self.warps_run[steps], self.threads_run[steps]
-            for step in range(same.period):
+        def begin(step: int) -> None:
+            if copies and step % copies == 0:
                 self._forget()
-                env[var], self._left[var] = start + step, many - 1 - step
                 count()
+
+        def run_alike(start: Any, many: int, same: Repeats) -> int:
+            period = math.lcm(same.period, copies)
+            times, before = many // period, self.watcher.mark()
+            if times < 2:
+                return 0
+            counted = self.warps_run[steps], self.threads_run[steps]
+            for step in range(period):
+                begin(step)
+                env[var], self._left[var] = start + step, times * period - 1 - step
                 body()
             self._left[var] = 0
             self.watcher.repeat(before, times, {
-                site.number: same.moved[id(site.node)] * same.period for site in sites})
+                site.number: same.moved[id(site.node)] * period for site in sites})
             for row, old in zip((self.warps_run, self.threads_run), counted):
                 row[steps] = [a + times * (b - a) for a, b in zip(old, row[steps])]
-            self._forget()
+            return times * period
 
         def run() -> None:
             start, many = low(), extent()
             uniform = not (isinstance(many, np.ndarray) and many.ndim)
-            if (repeats is not None and uniform and many > repeats.period
-                    and many % repeats.period == 0):
-                run_alike(start, int(many), repeats)
-                return
             outer, most = self.mask, int(many) if uniform else self._most(many)
-            for step in range(most):
-                if not unrolled:
-                    self._forget()
+            done = run_alike(start, most, repeats) if repeats is not None and uniform else 0
+            for step in range(done, most):
                 if not uniform:
                     self.mask = outer
                     self.watcher.branch(self, s, step < many)
                     self.mask = self.narrowed(step < many)
+                begin(step)
                 env[var] = start + step
-                count()
                 body()
             self.mask = outer
             if not unrolled:
@@ -659,6 +667,32 @@ def _iterations(s: S.For) -> int:
     extent = as_int(s.extent)
     inner = max((_iterations(x) for x in all_statements(s.body) if type(x) is S.For), default=1)
     return UNROLLED + 1 if extent is None else extent * inner
+
+
+def copies_of(s: S.For) -> int:
+    """How often a compiler copies the body of a loop that it does not unroll: a power of two, as
+    many as have `IN_FLIGHT` loads and `UNROLLED` iterations together at most. One where a barrier
+    or a loop that is not unrolled is inside."""
+    loads = _loads(s.body)
+    inner = max((_iterations(x) for x in all_statements(s.body) if type(x) is S.For), default=1)
+    if loads is None or inner > UNROLLED:
+        return 1
+    most = min(IN_FLIGHT // max(loads, 1), UNROLLED // max(inner, 1), IN_FLIGHT)
+    return 1 << max(most, 1).bit_length() - 1
+
+
+def _loads(s: Any) -> int | None:
+    """Loads of global and shared memory in one iteration; None where there is a barrier, or where
+    their number is not a constant."""
+    if type(s) is S.While or type(s) is E.Call and (
+            getattr(s.op, "name", "") == "tir.tvm_storage_sync"):
+        return None
+    parts = [_loads(x) for x in s.children() if isinstance(x, (S.Stmt, E.PrimExpr))]
+    if None in parts:
+        return None
+    own = type(s) is E.BufferLoad and s.buffer.data.storage_scope not in ("local", "warp")
+    times = as_int(s.extent) if type(s) is S.For else 1
+    return None if times is None else times * (own + sum(n for n in parts if n is not None))
 
 
 def needed_numbers(body: Any, everything: bool = False) -> set[E.Var]:

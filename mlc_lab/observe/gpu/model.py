@@ -10,9 +10,9 @@ path to shared memory and first-level cache, the second level, memory. So the ti
     passes over banks, sectors of the first level / 4   128 bytes a cycle
     bytes from the second level, bytes from memory
 
-L is the sum of what a warp waits for: loads of one stretch of statements are in flight together
-(`counts.KernelCounts.waits`), each as long as where they were found takes; arithmetic takes a cycle
-each where a thread has four or more sums of its own, else up to four.
+L is the sum of what a warp waits for: loads of one stretch of statements are in flight together, 16
+at a time (`counts.KernelCounts.waits`), each as long as where they were found takes; arithmetic
+takes a cycle each where a thread has four or more sums of its own, else up to four.
 
 Limits. It knows nothing of what a device's compiler makes of the source: arithmetic of indices is
 left out, registers are estimated. Memory is taken to reach its full bandwidth, clocks to stay at

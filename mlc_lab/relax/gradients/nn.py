@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...tir.expr import IntImm
 from .. import op as R
+from ..op.conv import is_packed
 from .common import GradientError, dims_of, number, rule, tensor
 
 if TYPE_CHECKING:
@@ -67,10 +68,18 @@ def layer_norm(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
             over_others(grad) if call.attrs.center else None]
 
 
+def _need_plain(call: Call) -> None:
+    a = call.attrs
+    if is_packed(a.layout) or is_packed(a.out_layout):
+        raise GradientError(f"{call.op}: the layouts {a.layout} and {a.out_layout} split an axis, "
+                            "which cannot be differentiated: pack after relax.transform.Gradient")
+
+
 @rule("relax.nn.max_pool2d", "relax.nn.avg_pool2d")
 def pool2d(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """Back to the elements of each window: to the largest, or to all an equal share."""
     a = call.attrs
+    _need_plain(call)
     build = (R.grad.max_pool2d_backward if getattr(call.op, "name", "") == "relax.nn.max_pool2d"
              else R.grad.avg_pool2d_backward)
     return [build(grad, call.args[0], a.pool_size, a.strides, a.padding, a.dilation, a.ceil_mode,
@@ -81,6 +90,7 @@ def pool2d(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
 def adaptive_avg_pool2d(var: Var, call: Call, grad: Expr, bb: BlockBuilder) -> list:
     """An equal share for each element, where all windows are of one size."""
     x, a = call.args[0], call.attrs
+    _need_plain(call)
     where = [a.layout.index("H"), a.layout.index("W")]
     have, out = ([dims_of(t)[k] for k in where] for t in (x, var))
     if a.out_layout != a.layout or not all(

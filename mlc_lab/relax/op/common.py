@@ -65,7 +65,7 @@ def tensor_info(call: Call, index: int, name: str = "") -> TensorStructInfo:
     info = call.args[index].struct_info_
     if not isinstance(info, TensorStructInfo):
         label = name or f"argument {index + 1}"
-        raise misfit(call, f"{label} must be a tensor, it is {show(info)}")
+        raise misfit_kind(call, f"{label} must be a tensor, it is {show(info)}")
     return info
 
 
@@ -76,7 +76,7 @@ def tensor_list(call: Call, index: int = 0) -> tuple[TensorStructInfo, ...]:
         tensors = tuple(f for f in info.fields_ if isinstance(f, TensorStructInfo))
         if len(tensors) == len(info.fields_):
             return tensors
-    raise misfit(call, f"argument {index + 1} must be a tuple of tensors, it is {show(info)}")
+    raise misfit_kind(call, f"argument {index + 1} must be a tuple of tensors, it is {show(info)}")
 
 
 def info_of(value: Expr) -> TensorStructInfo:
@@ -174,7 +174,7 @@ def shape_values(call: Call, index: int) -> ShapeStructInfo:
     """The struct info of an argument that is a shape."""
     info = call.args[index].struct_info_
     if not isinstance(info, ShapeStructInfo):
-        raise misfit(call, f"argument {index + 1} must be a shape, it is {show(info)}")
+        raise misfit_kind(call, f"argument {index + 1} must be a shape, it is {show(info)}")
     values = info.values or ()
     if any(type(d) is E.IntImm and d.value < 0 for d in values):
         raise misfit(call, f"the shape {show_shape(values)} has a negative extent")

@@ -1,10 +1,14 @@
-"""Convolutions of one, two and three dimensions, and transposed ones, in any layout of letters."""
+"""Convolutions of one, two and three dimensions, and transposed ones, in any layout of letters.
+
+A layout may split an axis, as NCHW16c does: such tensors are unpacked, computed on and packed again.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Callable, Sequence
 
 from ...tir import op as O
+from ...tir.data_layout import Layout
 from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import (
@@ -50,19 +54,58 @@ def windows(rank: int) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
     return complete
 
 
-def need_letters(call: Any, layout: str, wanted: str, name: str) -> None:
+def unpacked(layout: str) -> str:
+    """A layout without the splits of its axes: NCHW of NCHW16c."""
+    return "".join(filter(str.isupper, layout))
+
+
+def is_packed(layout: str) -> bool:
+    """Whether a layout splits an axis."""
+    return not layout.isupper()
+
+
+def need_letters(call: Any, layout: str, wanted: str, name: str) -> Layout:
     """Refuse a layout of other letters."""
-    if sorted(layout) != sorted(wanted):
+    try:
+        found = Layout(layout)
+    except ValueError as error:
+        raise misfit(call, f"{error}; it is that of {name}") from None
+    if sorted(unpacked(layout)) != sorted(wanted):
         raise misfit(call, f"the layout {layout!r} of {name} must be made of the letters of "
                            f"{wanted!r}")
+    return found
 
 
 def by_letter(call: Any, info: TensorStructInfo, layout: str, wanted: str,
               name: str) -> dict[str, Any]:
-    """The dimensions of a tensor by the letters of its layout."""
-    need_letters(call, layout, wanted, name)
-    need_ndim(call, info, len(layout), name)
-    return dict(zip(layout, info.dims)) if info.dims is not None else {}
+    """The dimensions of a tensor by the letters of its layout; those of a split axis as one."""
+    found = need_letters(call, layout, wanted, name)
+    need_ndim(call, info, len(found), name)
+    if info.dims is None:
+        return {}
+    dims = {letter: d for (letter, _), d in zip(found.parts, info.dims) if letter.isupper()}
+    for (letter, factor), d in zip(found.parts, info.dims):
+        if factor is not None:
+            need_same(call, d, as_dim(factor), lambda d=d, letter=letter, factor=factor: (
+                f"{name} is {show(info)}: dimension {letter} of its layout {layout} has "
+                f"{factor} elements, not {dim_text(d)}"))
+            dims[letter.upper()] = O.mul(dims[letter.upper()], as_dim(factor))
+    return dims
+
+
+def in_order(call: Any, dims: dict[str, Any], layout: str) -> list[Any]:
+    """The dimensions of a result in the order of its layout, axes split as it says."""
+    found, out = Layout(layout), []
+    for letter, own in found.parts:
+        factor = found.factor_of(letter)
+        if own is None and factor > 0:
+            need_multiple(call, dims[letter], factor, lambda letter=letter, factor=factor: (
+                f"the layout {layout} of the result splits {letter}, which has "
+                f"{dim_text(dims[letter])} elements, by {factor}"))
+            out.append(utils.simplify(O.floordiv(dims[letter], as_dim(factor))))
+        else:
+            out.append(dims[letter] if own is None else as_dim(own))
+    return out
 
 
 def check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
@@ -81,16 +124,26 @@ def _check_window(call: Call, dims: Sequence[Any], weight: TensorStructInfo) -> 
         need_at_least(call, dim, as_dim(1), lambda: f"weight is {show(weight)}: it has no extent")
 
 
-def to_layout(value: Expr, layout: str, wanted: str) -> Expr:
-    """A tensor with its dimensions in another order of letters."""
-    return value if layout == wanted else permute_dims(value, [layout.index(c) for c in wanted])
+def to_layout(bb: Any, value: Expr, layout: str, wanted: str) -> Expr:
+    """A tensor in another layout of the same letters."""
+    if layout == wanted:
+        return value
+    value = bb.emit(value)
+    if is_packed(layout) or is_packed(wanted):
+        return bb.call_te(topi.layout_transform, value, layout, wanted,
+                          primfunc_name_hint="layout_transform")
+    return permute_dims(value, [layout.index(c) for c in wanted])
 
 
 def in_out_layout(bb: Any, call: Call, out: Expr) -> Expr:
-    """A result in the layout asked for."""
+    """A result, which is in the unpacked layout of the data, in the layout asked for."""
     layout = call.attrs.get("layout") or call.attrs["data_layout"]
-    wanted = call.attrs.out_layout
-    return out if layout == wanted else to_layout(bb.emit(out), layout, wanted)
+    return to_layout(bb, out, unpacked(layout), call.attrs.out_layout)
+
+
+def unpack(data: Any, layout: str) -> Any:
+    """A tensor of TE in its unpacked layout."""
+    return topi.layout_transform(data, layout, unpacked(layout)) if is_packed(layout) else data
 
 
 def _out_dtype(call: Call, data: TensorStructInfo, weight: TensorStructInfo) -> str:
@@ -110,7 +163,7 @@ def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
         need_letters(call, a.out_layout, data_default, "the result")
         dtype = _out_dtype(call, data, weight)
         if not x or not w:
-            return TensorStructInfo(None, dtype, ndim=rank + 2)
+            return TensorStructInfo(None, dtype, ndim=len(Layout(a.out_layout)))
         groups = as_dim(a.groups)
         need_same(call, x["C"], O.mul(w["I"], groups), lambda: (
             f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
@@ -124,14 +177,15 @@ def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
             out[s] = utils.window_count(x[s], utils.dilated(w[s], a.dilation[k]),
                                         a.padding[k] + a.padding[k + rank], a.strides[k])
         check_positive(call, out, data, f"weight is {show(weight)}")
-        return tensor_of([out[c] for c in a.out_layout], dtype)
+        return tensor_of(in_order(call, out, a.out_layout), dtype)
 
     def fn(data: Tensor, weight: Tensor, strides: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
            groups: Whole = 1, data_layout: Text = data_default,
            kernel_layout: Text = kernel_default, out_layout: Text | None = None,
            out_dtype: Dtype = None) -> Any:
-        return topi.nn.conv(data, weight, strides, padding, dilation, groups, data_layout,
-                            kernel_layout, out_dtype)
+        return topi.nn.conv(
+            unpack(data, data_layout), unpack(weight, kernel_layout), strides, padding, dilation,
+            groups, unpacked(data_layout), unpacked(kernel_layout), out_dtype)
 
     fn.__doc__ = f"Convolution over {letters} of {data_default} data with {kernel_default} " \
                  "weights (or other layouts of these letters)."
@@ -156,7 +210,7 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
                 raise misfit(call, f"output_padding {a.output_padding[k]} must be less than the "
                                    f"stride {a.strides[k]}")
         if not x or not w:
-            return TensorStructInfo(None, dtype, ndim=rank + 2)
+            return TensorStructInfo(None, dtype, ndim=len(Layout(a.out_layout)))
         need_same(call, x["C"], w["I"], lambda: (
             f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
             f"which takes {dim_text(w['I'])}"))
@@ -170,14 +224,12 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
             less = a.padding[k] + a.padding[k + rank] - a.output_padding[k] - 1
             out[s] = utils.simplify(O.sub(O.add(spread, reach), as_dim(less)))
         check_positive(call, out, data, f"weight is {show(weight)}")
-        return tensor_of([out[c] for c in a.out_layout], dtype)
+        return tensor_of(in_order(call, out, a.out_layout), dtype)
 
     def legalize(bb: Any, call: Call) -> Expr:
         a, (data, kernel) = call.attrs, call.args
-        if a.data_layout != data_default:
-            data = bb.emit(to_layout(data, a.data_layout, data_default))
-        if a.kernel_layout != kernel_default:
-            kernel = bb.emit(to_layout(kernel, a.kernel_layout, kernel_default))
+        data = bb.emit(to_layout(bb, data, a.data_layout, data_default))
+        kernel = bb.emit(to_layout(bb, kernel, a.kernel_layout, kernel_default))
 
         def conv_transpose(data: Any, kernel: Any) -> Any:
             if any(d != 1 for d in a.dilation):
@@ -188,7 +240,7 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
                 rank)
 
         out = bb.call_te(conv_transpose, data, kernel, primfunc_name_hint=short)
-        return to_layout(out, data_default, a.out_layout)
+        return to_layout(bb, out, data_default, a.out_layout)
 
     def fn(data: Tensor, weight: Tensor, strides: Ints = 1, padding: Ints = 0,
            output_padding: Ints = 0, dilation: Ints = 1, groups: Whole = 1,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ...ir import dtype as dt
 from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import MAKERS, PrimStructInfo, StructInfo, TensorStructInfo
 from .common import (
-    broadcast_dims, join_dtype, like, misfit, need_bits, need_float, need_integer, need_number,
+    broadcast_dims, join_dtype, like, misfit, misfit_kind, need_bits, need_float, need_integer, need_number,
     on_vdevice, show, tensor_info, tensor_of,
 )
 from .create import full_like
@@ -87,13 +88,27 @@ isinf = unary("relax.isinf", Tensor, _test)
 isnan = unary("relax.isnan", Tensor, _test)
 
 
-def _binary_info(call: Call, a: Any, b: Any, result: str | None = None) -> StructInfo:
-    """The struct info of a broadcasting operator; `result` is its dtype where it is fixed."""
+def _comparable(a: str, b: str) -> bool:
+    """Whether numbers of two dtypes can be compared without a cast that changes a sign."""
+    if not a or not b or dt.is_bool(a) or dt.is_bool(b):
+        return False
+    if dt.is_float(a) or dt.is_float(b):
+        return dt.is_float(a) != dt.is_float(b) or dt.bits_of(a) != dt.bits_of(b)
+    signed = [name for name in (a, b) if not name.startswith("u")]
+    return len(signed) != 1 or dt.bits_of(signed[0]) == max(dt.bits_of(a), dt.bits_of(b)) > min(
+        dt.bits_of(a), dt.bits_of(b))
+
+
+def _binary_info(call: Call, a: Any, b: Any, result: str | None = None, mixed: bool = False
+                 ) -> StructInfo:
+    """The struct info of a broadcasting operator; `result` is its dtype where it is fixed, and
+    `mixed` says that operands of two dtypes are compared as their common one."""
     names = ("x1", "x2")
     for name, info in zip(names, (a, b)):
         if not isinstance(info, (TensorStructInfo, PrimStructInfo)):
-            raise misfit(call, f"{name} must be a tensor or scalar, it is {show(info)}")
-    dtype = join_dtype(call, a.dtype, b.dtype, names)
+            raise misfit_kind(call, f"{name} must be a tensor or scalar, it is {show(info)}")
+    if not (mixed and _comparable(a.dtype, b.dtype)):
+        dtype = join_dtype(call, a.dtype, b.dtype, names)
     if result is not None:
         dtype = result
     return on_vdevice(_broadcast_info(call, a, b, dtype, names), call, (a, b), names)
@@ -117,9 +132,9 @@ def _broadcast_info(call: Call, a: Any, b: Any, dtype: str, names: tuple[str, st
 
 
 def _binary(name: str, need: Callable[..., None] | None = None, result: str | None = None,
-            compute: Callable[[Any, Any], Any] | None = None, **facts: Any
+            compute: Callable[[Any, Any], Any] | None = None, mixed: bool = False, **facts: Any
             ) -> Callable[[Any, Any], Expr]:
-    """An operator of two operands of one dtype, broadcast.
+    """An operator of two operands of one dtype (any two numbers where it is `mixed`), broadcast.
 
     `need` checks the dtype, `result` is that of the result where it is fixed; TOPI has it by the
     same name, unless `compute` is given.
@@ -127,7 +142,7 @@ def _binary(name: str, need: Callable[..., None] | None = None, result: str | No
     short = name.removeprefix("relax.")
 
     def infer(call: Call, a: Any, b: Any) -> StructInfo:
-        out = _binary_info(call, a, b, result)
+        out = _binary_info(call, a, b, result, mixed)
         if need is not None:
             need(call, a, "x1")
             need(call, b, "x2")
@@ -138,6 +153,11 @@ def _binary(name: str, need: Callable[..., None] | None = None, result: str | No
 
     fn.__doc__ = f"R.{short}(x1, x2), broadcast as in numpy"
     return operator(name, infer, **facts)(fn)
+
+
+def _compare(name: str) -> Callable[[Any, Any], Expr]:
+    """A comparison: an integer against a float is compared as a float, as in torch."""
+    return _binary(name, result="bool", mixed=True, layout="broadcast")
 
 
 def _floor_mod(a: Any, b: Any) -> Any:
@@ -165,12 +185,12 @@ bitwise_or = _binary("relax.bitwise_or", need_bits)
 bitwise_xor = _binary("relax.bitwise_xor", need_bits)
 left_shift = _binary("relax.left_shift", need_integer)
 right_shift = _binary("relax.right_shift", need_integer)
-equal = _binary("relax.equal", result="bool", layout="broadcast")
-not_equal = _binary("relax.not_equal", result="bool", layout="broadcast")
-less = _binary("relax.less", result="bool", layout="broadcast")
-less_equal = _binary("relax.less_equal", result="bool", layout="broadcast")
-greater = _binary("relax.greater", result="bool", layout="broadcast")
-greater_equal = _binary("relax.greater_equal", result="bool", layout="broadcast")
+equal = _compare("relax.equal")
+not_equal = _compare("relax.not_equal")
+less = _compare("relax.less")
+less_equal = _compare("relax.less_equal")
+greater = _compare("relax.greater")
+greater_equal = _compare("relax.greater_equal")
 
 
 @operator("relax.clip", like_first, **ELEMENTWISE)

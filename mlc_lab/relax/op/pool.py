@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any, Callable
 
+from ...tir.data_layout import Layout
 from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import misfit, need_numbers, show, tensor_of
-from .conv import by_letter, check_positive, in_out_layout, need_letters, windows
+from .conv import (
+    by_letter, check_positive, in_order, in_out_layout, need_letters, unpack, unpacked, windows,
+)
 from .declare import Flag, Ints, Tensor, Text, operator
 from .later import topi, utils
 
@@ -26,14 +29,14 @@ def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: An
         x = by_letter(call, data, a.layout, default, "data")
         need_letters(call, a.out_layout, default, "the result")
         if not x:
-            return TensorStructInfo(None, data.dtype, ndim=rank + 2)
+            return TensorStructInfo(None, data.dtype, ndim=len(Layout(a.out_layout)))
         out = {"N": x["N"], "C": x["C"]}
         for k, s in enumerate(letters):
             out[s] = utils.window_count(x[s], utils.dilated(a.pool_size[k], a.dilation[k]),
                                         a.padding[k] + a.padding[k + rank], a.strides[k],
                                         a.ceil_mode)
         check_positive(call, out, data, f"pool_size is {list(a.pool_size)}")
-        return tensor_of([out[c] for c in a.out_layout], data.dtype)
+        return tensor_of(in_order(call, out, a.out_layout), data.dtype)
 
     def attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:
         given = complete(name, given)
@@ -42,8 +45,8 @@ def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: An
     def fn(data: Tensor, pool_size: Ints = 1, strides: Ints = 1, padding: Ints = 0,
            dilation: Ints = 1, ceil_mode: Flag = False, count_include_pad: Flag = include,
            layout: Text = default, out_layout: Text | None = None) -> Any:
-        return topi.nn.pool.pool(data, pool_size, strides, dilation, padding, kind, ceil_mode,
-                                 layout, count_include_pad, rank, exact=True)
+        return topi.nn.pool.pool(unpack(data, layout), pool_size, strides, dilation, padding, kind,
+                                 ceil_mode, unpacked(layout), count_include_pad, rank, exact=True)
 
     fn.__doc__ = f"The {kind} of each window over {letters}."
     return operator(name, infer, attrs=attrs, then=in_out_layout, layout="pool", **facts)(fn)
@@ -57,14 +60,14 @@ def _adaptive(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
         x = by_letter(call, data, a.layout, default, "data")
         need_letters(call, a.out_layout, default, "the result")
         if not x:
-            return TensorStructInfo(None, data.dtype, ndim=rank + 2)
+            return TensorStructInfo(None, data.dtype, ndim=len(Layout(a.out_layout)))
         if a.output_size is not None:
             need_numbers(call, 1, "output_size")
             if len(a.output_size) != rank:
                 raise misfit(call, f"output_size has {len(a.output_size)} number(s), data is "
                                    f"{show(data)}")
             x.update(zip(letters, map(as_dim, a.output_size)))
-        return tensor_of([x[c] for c in a.out_layout], data.dtype)
+        return tensor_of(in_order(call, x, a.out_layout), data.dtype)
 
     def attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:
         size = given["output_size"]
@@ -73,8 +76,9 @@ def _adaptive(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
 
     def fn(data: Tensor, output_size: Ints | None = None, layout: Text = default,
            out_layout: Text | None = None) -> Any:
-        sizes = output_size or [data.shape[layout.index(c)] for c in letters]
-        return topi.nn.pool.adaptive(data, list(sizes), "avg", layout, rank)
+        data, plain = unpack(data, layout), unpacked(layout)
+        sizes = output_size or [data.shape[plain.index(c)] for c in letters]
+        return topi.nn.pool.adaptive(data, list(sizes), "avg", plain, rank)
 
     fn.__doc__ = f"Averages over {letters} such that `output_size` values are left."
     return operator(name, infer, attrs=attrs, then=in_out_layout, layout="pool", **facts)(fn)

@@ -119,7 +119,9 @@ def _head(parser: Parser, node: ast.FunctionDef, current: RelaxFunction) -> list
         params.append(Var(arg.arg, current.annotation(arg.annotation)))
     if node.returns is not None:
         current.line = node.returns
-        current.ret = current.annotation(node.returns)
+        current.any_tuple = parser.annotation(node.returns) is R.Tuple
+        if not current.any_tuple:
+            current.ret = current.annotation(node.returns)
     return params
 
 

@@ -72,6 +72,8 @@ class RelaxFunction:
         #: whether R.output was met in that block
         self.gave_out = False
         self.ret: StructInfo | None = None
+        #: whether the head says only that a tuple is given: `-> R.Tuple`
+        self.any_tuple = False
         #: symbols that the body declares, for the head, which mentions them first
         self.declared: dict[str, E.Var] = {}
 
@@ -330,6 +332,10 @@ class RelaxFunction:
             body = self.builder._splice(body)
         self.result = self.builder.as_leaf(body)
         info = self.result.struct_info_
+        if self.any_tuple and not isinstance(info, TupleStructInfo):
+            raise self.parser.error(node, f"the function is declared to give a tuple, here it gives "
+                                          f"{show(info)}",
+                                    "correct the annotation after ->, or leave it out")
         if self.ret is not None and (info is None or struct_info_base_check(
                 self.ret, info) is BaseCheck.FAIL_L0):
             raise self.parser.error(node, f"the function is declared to give {show(self.ret)}, "

@@ -40,7 +40,8 @@ from .in_order import InOrder
 from .rewriting import (
     Binding, BindingBlock, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, MatchCast,
     Pass, Replacer, SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding,
-    join_blocks, make_function_pass, op_name, same_bindings, same_parts, used_vars, with_body,
+    forget_inner, join_blocks, make_function_pass, op_name, same_bindings, same_parts, used_vars,
+    with_body,
 )
 
 
@@ -186,6 +187,7 @@ class _Canonical(InOrder):
                 self.values[var] = value
             same = value is binding.value and var is binding.var and type(binding) is VarBinding
             kept.append(binding if same else VarBinding(var, value))
+        forget_inner(self.values, block)
         return same_bindings(block, kept)
 
     def rename_outputs(self, block: DataflowBlock, used_after: set[Var]) -> None:

@@ -204,6 +204,8 @@ class _Converter:
             return None
         data, weight = call.args
         own = call.attrs
+        if not (own.data_layout + own.kernel_layout + own.out_layout).isupper():
+            return None  # packed by whoever wrote the program
         out = layouts[2] if len(layouts) > 2 else layouts[0]
         p_data = permutation(own.data_layout, layouts[0])
         p_weight = permutation(own.kernel_layout, layouts[1])
@@ -217,7 +219,7 @@ class _Converter:
         data = call.args[0]
         layout = self.layout_of(data)
         own = call.attrs
-        if len(layout) != len(own.layout):
+        if len(layout) != len(own.layout) or not own.layout.isupper():
             return None
         new = "".join(own.layout[i] for i in layout)
         attrs = {**own, "layout": new}

@@ -72,8 +72,11 @@ def remove_unused_functions(mod: IRModule, entries: Sequence[str] | None = None)
     return replace_functions(mod, {}, removed=[v for v in mod.functions if v not in kept])
 
 
-def remove_all_unused(func: Function) -> Function:
-    """The function without bindings that nothing uses (`relax.analysis.remove_all_unused`)."""
+def remove_all_unused(func: Any) -> Any:
+    """A function, or its body, without bindings that nothing uses
+    (`relax.analysis.remove_all_unused`)."""
+    if type(func) is SeqExpr:
+        return _clean(func, set())
     if not isinstance(func, Function) or func.body is None:
         return func
     return with_body(func, _clean(func.body, set()))

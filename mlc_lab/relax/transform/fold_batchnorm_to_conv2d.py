@@ -118,6 +118,8 @@ def _conv_before(norm: Call, values: dict[Expr, Expr], uses: Counter[Expr]
     if type(value.args[1]) is not Constant or any(
             _tensor(v).dtype not in _FLOATS for v in (value.args[1], value)):
         return None
+    if not (value.attrs.out_layout + value.attrs.kernel_layout).isupper():
+        return None  # channels that are split
     channel = value.attrs.out_layout.index("C")
     if channel != norm.attrs.axis % rank or (
             bias is not None and not _per_channel(bias, channel, rank)):

@@ -130,10 +130,11 @@ class _Matcher:
         self.bindings: dict[Var, Binding] = {}
         self.values: dict[Var, Expr] = {}
         self.users: dict[Var, list[Var]] = {}
+        self.block: dict[Var, BindingBlock] = {}
         for block in func.body.blocks:
             if type(block) is DataflowBlock:
                 for b in block.bindings:
-                    self.bindings[b.var] = b
+                    self.bindings[b.var], self.block[b.var] = b, block
                     if type(b) is VarBinding:
                         self.values[b.var] = b.value
                     for v in dict.fromkeys(used_vars(b)):
@@ -157,6 +158,8 @@ class _Matcher:
             return
         inside = self.bound_inside(value, matched)
         if not inside or any(v in self.found for v in inside):
+            return
+        if len({self.block[v] for v in inside}) > 1:  # a group is bound in one block
             return
         if any(isinstance(c := self.values[v], Call) and type(c.op) is GlobalVar for v in inside):
             return

@@ -26,8 +26,8 @@ from __future__ import annotations
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_all_unused
 from .rewriting import (
-    BindingBlock, Call, Function, Pass, Var, VarBinding, is_call_of, make_function_pass, map_blocks,
-    same_bindings,
+    BindingBlock, Call, Function, Pass, Var, VarBinding, forget_inner, is_call_of,
+    make_function_pass, map_blocks, same_bindings,
 )
 
 
@@ -54,6 +54,7 @@ def RemoveRedundantReshape() -> Pass:
                     if is_call_of(new := binding.value, "relax.reshape"):
                         values[binding.var] = new
                 out.append(binding)
+            forget_inner(values, b)
             return same_bindings(b, out)
 
         new = map_blocks(func, block)

@@ -43,10 +43,12 @@ after `RewriteDataflowReshape()`::
 
 from __future__ import annotations
 
-from ...arith import Analyzer
+from ...arith import Analyzer, detect_iter_map
 from ...tir import expr as E
+from ...tir.expr import Range
 from ...tir.function import PrimFunc
-from ...tir.functor import pre_order
+from ...tir.functor import free_vars, ir_transform, pre_order
+from ...tir.op import as_int, is_const_int
 from ...tir.stmt import BlockRealize, BufferStore, For
 from ..op.reshaping import reshape
 from .rewriting import (
@@ -100,15 +102,54 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
     if type(store) is not BufferStore or store.buffer is not target or type(
             store.value) is not E.BufferLoad or store.value.buffer is not source:
         return False
+    if not _visits_all(blocks[0], {n.loop_var: Range.from_min_extent(n.min, n.extent)
+                                   for n in pre_order(func.body) if type(n) is For}):
+        return False
     analyzer = Analyzer()
-    loops = {n.loop_var: n for n in pre_order(func.body) if type(n) is For}
-    for iv, value in zip(block.iter_vars, blocks[0].iter_values):
-        if iv.iter_type != E.IterVar.DataPar or value not in loops:
-            return False
+    # a loop that runs has an extent of one at least, and if none runs nothing is copied
+    for size in dict.fromkeys(v for buffer in func.buffers for d in buffer.shape
+                              for v in free_vars(d)):
+        analyzer.enter_constraint(E.GE(size, E.IntImm(size.dtype, 1)))
+    for iv in block.iter_vars:
         analyzer.bind(iv.var, iv.dom)
     whole = analyzer.can_prove_equal(_count(source.shape), _count(target.shape))
-    return whole and analyzer.can_prove_equal(source.offset_of(store.value.indices)[0],
-                                              target.offset_of(store.indices)[0])
+    return whole and analyzer.can_prove_equal(
+        _within(source.offset_of(store.value.indices)[0], analyzer),
+        _within(target.offset_of(store.indices)[0], analyzer))
+
+
+def _within(offset: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
+    """An offset without quotients and remainders by a symbolic size of what is below that size."""
+    def plain(node: E.PrimExpr) -> E.PrimExpr | None:
+        if type(node.b) is E.IntImm:
+            return None
+        value = analyzer.simplify(node.a)
+        if not (analyzer.can_prove_greater_equal(value, 0) and analyzer.can_prove(
+                E.LT(value, node.b))):
+            return None
+        return value if type(node) is E.FloorMod else E.IntImm(node.dtype, 0)
+
+    return ir_transform(offset, None, plain, ["tir.FloorMod", "tir.FloorDiv"])
+
+
+def _visits_all(block: BlockRealize, loops: dict[E.Var, Range]) -> bool:
+    """Whether a block, as its loops call it, takes all the values of its iterators."""
+    iters = block.block.iter_vars
+    if not is_const_int(block.predicate, 1) or any(
+            iv.iter_type != E.IterVar.DataPar for iv in iters):
+        return False
+    found = detect_iter_map(block.iter_values, loops, check_level="surjective")
+    analyzer = Analyzer()
+    for iv, index in zip(iters, found.indices or [None] * len(iters)):
+        if index is None or len(index.args) > 1 or not analyzer.can_prove_equal(
+                index.base, iv.dom.min):
+            return False
+        if index.args and as_int(index.args[0].scale) != 1:
+            return False
+        extent = index.args[0].extent if index.args else 1
+        if not analyzer.can_prove_equal(extent, iv.dom.extent):
+            return False
+    return True
 
 
 def _count(shape: tuple) -> E.PrimExpr:

@@ -7,7 +7,9 @@ most passes are loops over lists of bindings, and what they leave alone stays th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeGuard
+from typing import (
+    TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping, Sequence, TypeGuard, TypeVar,
+)
 from weakref import WeakKeyDictionary
 
 from ...ir.module import GlobalVar, IRModule
@@ -27,6 +29,8 @@ from ..struct_info import (
 
 if TYPE_CHECKING:
     from ...ir.module import BaseFunc
+
+K, V = TypeVar("K", bound=Expr), TypeVar("V", bound=Expr)
 
 #: calls of functions of the module or of a registry, destination passed
 CALL_TIR, CALL_TIR_INPLACE = "relax.call_tir", "relax.call_tir_inplace"
@@ -445,6 +449,15 @@ def same_parts(new: Sequence[Any], old: Sequence[Any]) -> bool:
     return len(new) == len(old) and all(a is b for a, b in zip(new, old))
 
 
+def forget_inner(values: dict[K, V], block: BindingBlock) -> None:
+    """Leave out of what is known of variables what only `block`, which ends here, may name: no
+    variable of a dataflow block is seen outside of it."""
+    if type(block) is DataflowBlock:
+        for var in [k for k, value in values.items()
+                    if any(type(v) is DataflowVar for v in used_vars(value))]:
+            del values[var]
+
+
 def same_bindings(block: BindingBlock, bindings: Sequence[Binding]) -> BindingBlock:
     """`block` itself if these are its bindings, else one of its kind with them."""
     return block if same_parts(bindings, block.bindings) else type(block)(bindings)
@@ -528,9 +541,9 @@ __all__ = [
     "GlobalVar", "IRModule", "If", "MatchCast", "Pass", "PassContext", "PrimValue", "Replacer",
     "SeqExpr", "ShapeExpr", "ShapeStructInfo", "StructInfo", "TensorStructInfo", "Tuple",
     "TupleGetItem", "TupleStructInfo", "Var", "VarBinding", "add_function", "attr",
-    "bindings_of", "bound_vars", "contains_impure_call", "copy_function", "free_relax_vars",
-    "fresh_name", "is_call_of", "is_call_tir", "is_exported", "is_pure_call", "join_blocks",
-    "make_function_pass", "make_pass", "map_blocks", "map_functions", "op_name",
+    "bindings_of", "bound_vars", "contains_impure_call", "copy_function", "forget_inner",
+    "free_relax_vars", "fresh_name", "is_call_of", "is_call_tir", "is_exported", "is_pure_call",
+    "join_blocks", "make_function_pass", "make_pass", "map_blocks", "map_functions", "op_name",
     "replace_functions", "replace_vars", "same_bindings", "shape_vars", "tensor_bytes",
     "used_globals", "used_vars", "walk", "with_body",
 ]

@@ -136,6 +136,7 @@ INTRINSICS: tuple[Intrinsic, ...] = (
     Intrinsic("atomic_add", None, OPAQUE, "given", "atomic addition to an element"),
     Intrinsic("prefetch", None, OPAQUE, "given", "hint to load a cache line"),
     Intrinsic("assume", 1, OPAQUE, "bool", "a fact the compiler may rely on"),
+    Intrinsic("vscale", 0, PURE, "given", "how many times 128 bits a scalable vector register has"),
     Intrinsic("undef", 0, PURE, "given", "a value nobody reads"),
     Intrinsic("ret", 1, OPAQUE, "given", "return from the function"),
     Intrinsic("break_loop", 0, OPAQUE, "given", "leave the loop"),
@@ -175,7 +176,7 @@ GIVEN_DTYPES: dict[str, Any] = {f"tir.{n}": d for n, d in {
     "ptx_wait_barrier": "void", "create_barriers": "void", "dp4a": "int32",
     "lookup_param": "handle", "tvm_throw_last_error": "handle",
     "TVMBackendAllocWorkspace": "handle", "TVMBackendFreeWorkspace": "int32",
-    "undef": "int32", "ret": 0,
+    "undef": "int32", "vscale": "int32", "ret": 0,
     "break_loop": "void", "continue_loop": "void", "start_profile_intrinsic": "handle",
     "end_profile_intrinsic": "handle", "prefetch": "void"}.items()}
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 from ...ir import dtype as dt
-from ..expr import EQ, NE, IntImm, IterVar, PrimExpr, Var
+from ..expr import EQ, NE, IntImm, IterVar, PrimExpr, StringImm, Var
 from . import arithmetic, logic, math
 from .conversion import cast, match_values
 
@@ -52,6 +52,9 @@ def install() -> None:
             setattr(cls, f"__{name}__", _comparison(fn))
     for cls in (PrimExpr, EQ, NE, IntImm, Var, IterVar):
         cls.__hash__ = object.__hash__
+    StringImm.__eq__ = lambda self, other: self.value == getattr(other, "value", other)
+    StringImm.__ne__ = lambda self, other: not self == other
+    StringImm.__hash__ = lambda self: hash(self.value)
     PrimExpr.__neg__ = arithmetic.neg
     IterVar.__neg__ = lambda self: arithmetic.neg(self.var)
     IterVar.astype = lambda self, dtype, span=None: cast(self.var, dtype)

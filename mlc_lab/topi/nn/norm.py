@@ -189,7 +189,7 @@ def batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, m
     """[normalised data, new moving mean, new moving variance], per channel `axis` (1 by default).
 
     In training the statistics are those of the batch, and the moving ones go towards them by
-    `momentum` (the variance over n - 1, as torch does it); else the moving ones are used and kept.
+    `momentum` (the variance over n, as TVM has it; torch has n - 1); else the moving ones are used and kept.
     The normalised data is one elementwise block: what depends on the channel alone is hoisted out
     of the inner loops by the backend.
     """
@@ -223,8 +223,7 @@ def batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, m
 
         new_mean = te.compute([size], lambda c: moved(moving_mean, c, mean(c)),
                               name="T_moving_mean", tag="elemwise")
-        one = O.const(1, mean.dtype)
-        new_var = te.compute([size], lambda c: moved(moving_var, c, squares(c) / (count - one)),
+        new_var = te.compute([size], lambda c: moved(moving_var, c, squares(c) / count),
                              name="T_moving_var", tag="elemwise")
     dtype = sum_type(data.dtype)
 

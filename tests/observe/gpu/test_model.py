@@ -6,7 +6,7 @@ from backend.gpu_programs import product
 import mlc_lab as tvm
 from mlc_lab.schedule import Schedule
 
-from .programs import copies, square_tiles, through_shared
+from .programs import copies, kernel, square_tiles, through_shared
 
 GPU = "nvidia/nvidia-a100"
 
@@ -58,3 +58,38 @@ def test_a_kernel_alone_takes_its_latency():
     assert k.modelled.limit == "latency"
     assert 450 / k.gpu.clock < k.modelled.seconds < 2e-6
     assert "modelled time" in str(k) and "latency" in str(k)
+
+
+@pytest.mark.parametrize("loop", ["range", "T.unroll"])
+@pytest.mark.parametrize("load, memory", [
+    ("A[k * 256 + b * 64 + t]", 1 << 15), ("A[k * 256 + b * 64 + t] * A[k]", 1 << 15),
+    ("S[k]", 64)], ids=["a sum", "a product", "shared memory"])
+def test_a_little_more_work_takes_a_little_more_time(load, memory, loop):
+    """Around 64 iterations, where a compiler begins to unroll in part only. The last round of such
+    a loop, which is not full, waits as long as each of the four before it."""
+    stage = 'S = T.decl_buffer((128,), scope="shared")\nS[t] = A[t]\n' if "S[" in load else ""
+
+    def seconds(n):
+        return time(kernel(
+            f"{stage}R = T.decl_buffer((1,), scope=\"local\")\nR[0] = T.float32(0)\n"
+            f"for k in {loop}({n}):\n    R[0] = R[0] + {load}\nB[b * 64 + t] = R[0]",
+            f'A: T.Buffer(({memory},), "float32"), B: T.Buffer((256,), "float32")', 64, 4)).seconds
+
+    times = [seconds(n) for n in range(56, 73)]
+    for before, after in zip(times, times[1:]):
+        assert before * 0.99 <= after <= before * 1.25, times
+
+
+def test_loops_that_are_not_unrolled_have_several_loads_on_their_way():
+    """16, as NVIDIA's compiler copies the body; a barrier in the loop keeps it from that."""
+    def waits(body):
+        (k,) = tvm.count_gpu(kernel(
+            f"R = T.decl_buffer((1,), scope=\"local\")\nR[0] = T.float32(0)\n{body}\nB[t] = R[0]",
+            'A: T.Buffer((4096,), "float32"), B: T.Buffer((32,), "float32")'), GPU)
+        return k.waits["global"]
+
+    assert waits("for k in range(128):\n    R[0] = R[0] + A[k * 32 + t]") == 8
+    assert waits("for k in range(127):\n    R[0] = R[0] + A[k * 32 + t]") == 8
+    assert waits("for k in range(64):\n    R[0] = R[0] + A[k * 32 + t] * A[k + t]") == 8
+    assert waits("for k in range(128):\n    R[0] = R[0] + A[k * 32 + t]\n"
+                 "    T.tvm_storage_sync(\"shared\")") == 128
