@@ -45,7 +45,8 @@ def words(entry: str) -> dict[str, str]:
 
 @lru_cache(maxsize=None)
 def _words(entry: str, language: str) -> dict[str, str]:
-    made = script(entry)  # only what stands in it: a notebook keeps the words of each view
+    # only what stands in it: a notebook keeps the words of each view
+    made = script(entry) + script("kernel.js")
     found = {text: said for text, said in texts("views", language).items() if text in made}
     return {"": language, **found}
 

@@ -27,7 +27,7 @@ from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
 from mlc_lab.exercises.result import Row
 from mlc_lab.ir.diagnostics import MLCError
-from mlc_lab.language import filled, text
+from mlc_lab.language import filled
 from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
@@ -56,7 +56,7 @@ class Card(View):
     coming   while it is: the rows that are known, as in `marks`, and the number "n" of the answer.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
-    opener   the view that is asked for in the card: {"what", "field", "n"}, "what" being "workbench"
+    opener   the view that is asked for in the card: {"what", "field", "n"}, "what" is "workbench"
              or "stepper".
     opened   the view that was made for it, {"model": its id, "n"}, or a "message": why there is
              none.
@@ -290,7 +290,7 @@ def _field(field: Any) -> dict[str, Any]:
     drawn = field.picture
     made = {"name": field.name, "question": filled(field.question, "exercises"),
             "kind": field.kind, "choices": list(field.choices),
-            "said": [text(choice, "exercises") for choice in field.choices]}  # fmt: skip
+            "said": [filled(choice, "exercises") for choice in field.choices]}  # fmt: skip
     if drawn is None:
         return made
     view = {"view": "stepper"} if drawn.source is not None else {}

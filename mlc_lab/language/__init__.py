@@ -56,9 +56,12 @@ def _templates(domain: str, language: str) -> list[tuple[re.Pattern[str], str]]:
     found = []
     for message, said in texts(domain, language).items():
         if "{" in message and "\n" not in message:
-            parts = [f"(?P<{part[1:-1]}>.+)" if part[:1] == "{" else re.escape(part)
-                     for part in re.split(r"(\{\w+\})", message)]
-            found.append((re.compile("".join(parts)), said))
+            places, words = re.findall(r"\{(\w+)\}", message), re.split(r"\{\w+\}", message)
+            pattern = re.escape(words[0])
+            for n, (place, word) in enumerate(zip(places, words[1:])):
+                again = place in places[:n]  # the same value again
+                pattern += (f"(?P={place})" if again else f"(?P<{place}>.+)") + re.escape(word)
+            found.append((re.compile(pattern), said))
     return found
 
 

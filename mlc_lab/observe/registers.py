@@ -161,7 +161,7 @@ class _Said:
 def _named(buffers: Iterable[Buffer]) -> str:
     """The names of some buffers, each once; nothing where there are many."""
     different = list(dict.fromkeys(buffer.name for buffer in buffers))
-    return " or ".join(different) if len(different) < 4 else ""
+    return text(" or ", "views").join(different) if len(different) < 4 else ""
 
 
 __all__ = ["held", "operands", "stores_by_line", "sums"]

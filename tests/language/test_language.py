@@ -63,6 +63,27 @@ def test_what_has_no_translation_is_read_in_english(chinese):
     assert language.text("", "some") == ""
 
 
+def test_a_text_that_was_filled_in_is_known_by_its_words(chinese):
+    chinese("some", **{"at most {value} misses": "最多 {value} 次未命中", "why": "原因",
+                       "step {value0}: {value1}": "第 {value0} 步：{value1}"})
+    assert language.filled("at most 1,024 misses", "some") == "最多 1,024 次未命中"
+    assert language.filled("step 2: {x}", "some") == "第 2 步：{x}"
+    assert language.filled("why", "some") == "原因"
+    assert language.filled("why not", "some") == "why not"
+    assert language.filled("at most 3 misses", "some", "en") == "at most 3 misses"
+
+
+def test_what_exercises_check_and_ask_is_translated():
+    for exercise in exercises():
+        for seed in range(2):
+            variant = exercise.variant(seed)
+            said = [check.title for check in variant.checks] + [f.question for f in variant.fields]
+            for message in said:
+                if lessons.has_words(message) and not re.fullmatch(r"[\w.]+\(.*\)", message):
+                    found = language.filled(message, "exercises", "zh")
+                    assert re.search("[\u4e00-\u9fff]", found), (exercise.id, message)
+
+
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda p: p.stem)
 def test_the_blocks_of_a_lesson_are_the_lesson(path):
     notebook = json.loads(path.read_text(encoding="utf-8"))

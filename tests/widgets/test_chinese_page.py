@@ -42,9 +42,10 @@ NAMES = ("fully associative", "-way, lru", "did not end within 10 s", "not possi
 def stepper():
     from observe.schedules import schedule
 
-    import mlc_lab
+    import mlc_lab_widgets
+    from mlc_lab.observe.session import record
 
-    return mlc_lab.record(schedule(), title="relu").show()
+    return mlc_lab_widgets.Stepper(record(schedule()).recording)
 
 
 VIEWS = [stepper, *(view for view in test_axe.VIEWS if view.__name__ != "stepper")]
@@ -61,7 +62,6 @@ def test_a_view_in_chinese_has_no_english_sentence(chromium, view, tmp_path, mon
         shown.close()
     found = set()
     with open_page(chromium, width=1200) as page:
-        page.set_default_timeout(5_000)
 
         def look():
             page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")

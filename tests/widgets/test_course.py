@@ -58,6 +58,8 @@ def test_the_map_says_where_to_start_and_is_first_in_the_folder():
 def test_a_duration_counts_words_code_cells_and_exercises():
     assert minutes([markdown("word " * 450)]) == 5
     assert minutes([markdown("word " * 760)]) == 10
+    assert minutes([markdown("循环嵌套，" * 290)]) == 5  # no spaces between words
+    assert minutes([markdown("循环嵌套，" * 310)]) == 10
     assert minutes([code("x = 1\n" * 30)]) == 5
     assert minutes([markdown("## Exercises\n\n1. this\n2. that\n3. and that")]) == 20
 

@@ -79,6 +79,18 @@ def test_the_stepper_in_chinese(chromium, zh, tmp_path):
         assert page.locator(".cap select").first.locator("option").first.inner_text() == "之前"
 
 
+def test_a_prediction_is_asked_in_chinese_and_answered_with_the_same_data(zh):
+    pytest.importorskip("anywidget")
+    field = exercises.exercise("14.1", seed="ada").task["fields"][-1]
+    assert field["question"] == "是什么限制了不能更多？"
+    assert "shared memory" in field["choices"] and "共享内存" in field["said"]
+
+
+def test_what_stands_beside_a_view_without_a_kernel_has_words(zh):
+    words = bundle.words("stepper.js")
+    assert "内核" in words["This view has lost its kernel, which was restarted or has ended."]
+
+
 @pytest.mark.browser
 def test_the_card_in_chinese(chromium, zh, tmp_path):
     card = exercises.exercise("01.2", seed="ada")
