@@ -166,7 +166,8 @@ def _several(picture: Picture, mark: str) -> list[str]:
         return _elements(picture, mark)
     if picture.kind == "lines":
         word = picture.data["word"]
-        found = re.fullmatch(rf"(?:{word}s?\s+)?(\d{{1,6}})(?:\s*(?:-|to)\s*(\d{{1,6}}))?", mark.strip())
+        found = re.fullmatch(rf"(?:{word}s?\s+)?(\d{{1,6}})(?:\s*(?:-|to)\s*(\d{{1,6}}))?",
+                             mark.strip())
         if found:
             first, last = int(found[1]), int(found[2] or found[1])
             asked = [f"{word} {n}" for n in range(first, min(last, first + MOST_PLACES) + 1)]
