@@ -175,7 +175,8 @@ def test_an_answer_is_clicked_in_the_card(chromium, tmp_path_factory, home):
         lab.write("places.ipynb", "from mlc_lab import exercises\n"
                   "exercises.exercise('01.2', seed='ada')",
                   "exercises.exercise('05.7', seed='ada')",
-                  "exercises.exercise('05.6', seed='ada')")
+                  "exercises.exercise('05.6', seed='ada')",
+                  "exercises.exercise('06.1', seed='ada')")
         lab.open(page, "places.ipynb")
         lab.run_all(page)
         lab.wait_for_cells(page)
@@ -185,7 +186,7 @@ def test_an_answer_is_clicked_in_the_card(chromium, tmp_path_factory, home):
         bench = view.locator(".mlc.bench")
         bench.get_by_role("button", name="loop k, extent").first.click()
         bench.locator('.entry[data-op="unroll"]').wait_for()
-        bench.locator('.entry[data-op="unroll"] .apply').click()
+        bench.locator('.entry[data-op="unroll"] .quick').click()
         area = view.get_by_role("textbox", name="Answer", exact=True)
         page.wait_for_function(
             "() => document.querySelector('.mlc-card textarea').value.includes('sch.unroll(')")
@@ -207,8 +208,15 @@ def test_an_answer_is_clicked_in_the_card(chromium, tmp_path_factory, home):
         page.keyboard.press("Space")
         page.keyboard.press("Shift+ArrowRight")
         view.get_by_role("button", name="Check").click()
-        view.locator(".marks li.no small").get_by_text("2 marked").or_(
-            view.locator(".marks li.no small")).first.wait_for()
-        assert page.locator(".jp-CodeCell").count() == 3  # no key went to the notebook
+        view.locator(".marks li.no small").first.wait_for()
+        # a model that goes wrong, in its graph
+        view = page.locator(".mlc-card").nth(3)
+        task = exercises.get("06.1").variant("ada")
+        view.get_by_role("textbox", name="Answer", exact=True).fill(task.wrong[0].answer)
+        view.get_by_role("button", name="Check").click()
+        view.get_by_text("The first operator that differs is h2 = R.nn.gelu(h1)").wait_for()
+        view.get_by_role("button", name="Show it in the graph").click()
+        view.locator(".watched .mlc-graph .node.selected").get_by_text("nn.gelu").wait_for()
+        assert page.locator(".jp-CodeCell").count() == 4  # no key went to the notebook
     assert book.load(home / "answers.json").entries["05.6"].answer == {
         "cached": ["A[0, 0]", "A[0, 1]"]}
