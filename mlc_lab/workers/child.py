@@ -78,7 +78,7 @@ def answer(module: Any, request: dict, tell: Callable[[dict], None]) -> dict:
         made: Any = module.HANDLERS[request["do"]](request)
         while inspect.isgenerator(made):
             try:
-                event = next(made)
+                event: Any = next(made)
             except StopIteration as done:
                 return done.value
             tell(event)
