@@ -28,9 +28,11 @@ from mlc_lab.exercises.judge import check, unread, watch
 from mlc_lab.exercises.result import Row
 from mlc_lab.ir.diagnostics import MLCError
 from mlc_lab.language import filled
+from mlc_lab.observe.graph import Graph
 from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
+from .graph import GraphView
 from .stepper import Stepper
 from .view import View, traitlets
 from .workbench import Workbench
@@ -53,15 +55,14 @@ class Card(View):
     wanted   hints that are asked for, 0 to 3; 4 is the solution, once it is solved or given up.
     hints    those that were given, and the solution.
     busy     whether an answer is being checked.
-    coming   while it is: the rows that are known, as in `marks`, and the number "n" of the answer.
+    coming   while it is: the rows that are known, as in `marks`, and the "n" of their answer.
     live     whether there is a Python that checks.
     look     the row of the marks whose accesses are asked for: {"row": number, "n": count}.
-    opener   the view that is asked for in the card: {"what", "field", "n"}, "what" is "workbench"
-             or "stepper".
-    opened   the view that was made for it, {"model": its id, "n"}, or a "message": why there is
-             none.
+    opener   the view that is asked for in the card: {"what": "workbench" or "stepper", "n"}.
+    opened   the view that was made for it, {"model": its id, "n"}, or a "message": why not.
     watched  accesses of the answer, as the access view draws them, with the "position" of the one
-             that is at fault, or a "message"; and the "n" of what was asked.
+             that is at fault; or the "model" of a view of a graph, with the node that is; or a
+             "message"; and the "n" of what was asked.
     rules    "cost": points that a hint costs, "solution": whether a solution may be shown.
     """
 
@@ -223,6 +224,9 @@ class Card(View):
             return
         place = {k: v for k, v in rows[number].get("place", {}).items() if k != "text"}
         found = watch(self.source.exercise.id, self._checked, place, self.source.seed, self.folder)
+        if "graph" in found:
+            view = GraphView(Graph.from_dict(found["graph"]), selected=found["selected"])
+            found = {"model": view.model_id}
         self.watched = {**found, "n": look.get("n")}
 
     def _solved(self) -> bool:

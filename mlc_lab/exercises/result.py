@@ -18,9 +18,10 @@ class Found:
     `passed`; `says`, in words; `place`, where an answer is wrong, as far as that is known:
     {"element", "expected", "found", "iteration", "text" (the program, the statement underlined),
     "line", "sizes" (the numbers of symbols), "write" (whether the element, or the buffer, is
-    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}, and of marks
-    in a picture {"field", "wrong", "missing"}, the first ones; `part` of the points that an answer
-    has which is right in part.
+    written there), "buffer" (whose accesses miss most), "level" (from 0), "caches"}, of a model
+    the "binding" whose value differs first, and of marks in a picture the "field", and the first
+    that is "wrong" and that is "missing"; `part` of the points that an answer has which is right
+    in part.
     """
 
     passed: bool

@@ -2,7 +2,8 @@
 
 What is at fault is named by the place of a row of the marks (`result.Found`): the element that was
 written wrongly, or reached outside of its buffer; or the buffer whose accesses miss most, of which
-the first miss is shown that need not be, because the line was there before.
+the first miss is shown that need not be, because the line was there before. Of a model it is the
+binding whose value differs first: what is shown is its graph.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from ..ir.module import IRModule
 from ..observe.access import AccessTrace, accesses
+from ..observe.graph import graph_of
 from ..observe.instrument import Element
 from ..observe.measure import Unmeasurable, only_function
 from ..observe.outside import why_not
@@ -29,9 +31,12 @@ _BEFORE = 15_000
 
 def watched(mod: IRModule | None, place: Mapping[str, Any]) -> dict[str, Any]:
     """Accesses of a program, as `AccessTrace.shown` has them, with the "position" of the one at a
-    place; or {"message": why there are none}."""
+    place; of a model its graph, with the node that is at fault "selected"; or {"message": why
+    there is nothing}."""
     if mod is None:
         return {"message": "it makes no program"}
+    if "binding" in place and model_of(mod) is not None:
+        return _in_graph(mod, str(place["binding"]))
     sizes = place.get("sizes")
     why = _why_not(mod) or too_large(mod, sizes)
     if why:
@@ -48,6 +53,13 @@ def watched(mod: IRModule | None, place: Mapping[str, Any]) -> dict[str, Any]:
     if at >= len(trace):
         trace = accesses(mod, first=at - _BEFORE, **options)
     return {**trace.shown(place.get("caches"), 1), "position": max(0, at - trace.first)}
+
+
+def _in_graph(mod: IRModule, name: str) -> dict[str, Any]:
+    """The graph of a model, with the node of a binding "selected"."""
+    graph = graph_of(mod)
+    found = [node["id"] for node in graph.nodes if node["name"] == name]
+    return {"graph": graph.to_dict(), "selected": found[-1] if found else ""}
 
 
 def _why_not(mod: IRModule) -> str:

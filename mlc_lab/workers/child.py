@@ -75,10 +75,10 @@ def answer(module: Any, request: dict, tell: Callable[[dict], None]) -> dict:
     try:
         if request["do"] == "ping":
             return {"status": "ok", "pid": os.getpid()}
-        made = module.HANDLERS[request["do"]](request)
+        made: Any = module.HANDLERS[request["do"]](request)
         while inspect.isgenerator(made):
             try:
-                event = next(made)
+                event: Any = next(made)
             except StopIteration as done:
                 return done.value
             tell(event)

@@ -65,7 +65,8 @@ class Confined:
     text : the functions, as Python.
     prelude : Python of ours, which runs first; see `confined_child.py`.
     seconds : of processor time, from when the text begins to run.
-    wall : seconds after which it is stopped in any case.
+    wall : seconds after which it is stopped in any case. Those in which it could run and waited for
+        a processor do not count, where the system tells them: a busy machine gives the same marks.
     memory : bytes beyond what the process has when the text begins to run.
 
     Raises Stopped where the process cannot be started.
@@ -84,6 +85,7 @@ class Confined:
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=kept, cwd=self._folder,
             start_new_session=True)
         self._rest = b""
+        self._starved = 0.0
         self._end = time.monotonic() + 2 * wall  # starting, too, has an end
         if not SELECTS:
             threading.Thread(target=self._watch, daemon=True).start()
@@ -177,7 +179,7 @@ class Confined:
     def _watch(self) -> None:
         """End the process when its time is over; reads and writes of its pipes end with it."""
         while self.process.poll() is None:
-            if time.monotonic() > self._end:
+            if self._left() <= 0:
                 self.process.kill()
             time.sleep(0.05)
 
@@ -186,15 +188,27 @@ class Confined:
             return
         with selectors.DefaultSelector() as selector:
             selector.register(pipe, event)
-            if not selector.select(max(0.0, self._end - time.monotonic())):
-                raise self._stop("it took too long")
+            while not selector.select(max(0.0, self._left())):
+                if self._left() <= 0:
+                    raise self._stop("it took too long")
+
+    def _left(self) -> float:
+        """The seconds that it has."""
+        return self._end + self._waited() - time.monotonic()
+
+    def _waited(self) -> float:
+        """The seconds in which the process could run and had no processor, as far as is known."""
+        with contextlib.suppress(OSError, ValueError, IndexError):  # gone: what was known
+            told = Path(f"/proc/{self.process.pid}/schedstat").read_text("ascii").split()
+            self._starved = int(told[1]) / 1e9
+        return self._starved
 
     def _gone(self) -> Stopped:
         """Why the process has ended."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self.process.wait(1)
         code = self.process.returncode
-        if time.monotonic() > self._end:
+        if self._left() <= 0:
             return self._stop("it took too long")
         names = {-getattr(signal, n): n for n in ("SIGXCPU", "SIGKILL", "SIGSEGV")
                  if hasattr(signal, n)}

@@ -144,3 +144,79 @@ def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
         view.get_by_text("5 of 5 points: solved").wait_for()
         assert page.locator(".jp-CodeCell").count() == 1
     assert book.load(home / "answers.json").entries["01.2"].points == 5
+
+
+def test_a_step_is_chosen_in_the_stepper():
+    card = exercises.exercise("05.7", seed="ada")
+    right = int(card.source.reference["step"].split()[1])
+    view = card.stepper()
+    view.step = right
+    assert card.answer["value"] == {"step": f"step {right}"} and card.check().solved
+    assert card.stepper().step == right  # goes on from the answer in the card
+    view.step = 0
+    assert card.answer["value"] == {"step": None} and card.check().points == 0
+    with pytest.raises(exercises.ExerciseError, match="asks nothing about steps"):
+        exercises.exercise("05.6").stepper()
+
+
+def test_a_view_that_cannot_be_opened_says_why():
+    card = exercises.exercise("05.6", seed="ada")
+    card.opener = {"what": "stepper", "n": 1}
+    assert "asks nothing about steps" in card.opened["message"]
+    card.opener = {"what": "workbench", "n": 2}
+    assert card.opened["n"] == 2 and "no schedule" in card.opened["message"]
+    assert not card._alone["opened"]  # a notebook does not keep them
+
+
+@pytest.mark.slow
+def test_an_answer_is_clicked_in_the_card(chromium, tmp_path_factory, home):
+    with LabServer(tmp_path_factory.mktemp("lab")) as lab, open_page(
+            chromium, ours=lambda error: "blob:" in (error.stack or "")) as page:
+        lab.write("places.ipynb", "from mlc_lab import exercises\n"
+                  "exercises.exercise('01.2', seed='ada')",
+                  "exercises.exercise('05.7', seed='ada')",
+                  "exercises.exercise('05.6', seed='ada')",
+                  "exercises.exercise('06.1', seed='ada')")
+        lab.open(page, "places.ipynb")
+        lab.run_all(page)
+        lab.wait_for_cells(page)
+        # the workbench, in the card
+        view = page.locator(".mlc-card").nth(0)
+        view.get_by_role("button", name="Answer by clicking").click()
+        bench = view.locator(".mlc.bench")
+        bench.get_by_role("button", name="loop k, extent").first.click()
+        bench.locator('.entry[data-op="unroll"]').wait_for()
+        bench.locator('.entry[data-op="unroll"] .quick').click()
+        area = view.get_by_role("textbox", name="Answer", exact=True)
+        page.wait_for_function(
+            "() => document.querySelector('.mlc-card textarea').value.includes('sch.unroll(')")
+        area.press("End")
+        area.press_sequentially("\n# typed")
+        bench.wait_for(state="detached")
+        # the stepper
+        view = page.locator(".mlc-card").nth(1)
+        view.get_by_role("button", name="Choose in the stepper").click()
+        view.locator(".opened .mlc").first.wait_for()
+        view.get_by_role("button", name="Next step").first.click()
+        view.locator('[data-mark="step 1"][aria-checked="true"]').wait_for()
+        view.get_by_role("button", name="Check").click()
+        view.get_by_text("step 1 takes the misses from").wait_for()
+        view.get_by_role("button", name="Close").first.click()
+        # marks, by keyboard, kept with what they reached
+        view = page.locator(".mlc-card").nth(2)
+        view.locator('.picture [tabindex="0"]').focus()
+        page.keyboard.press("Space")
+        page.keyboard.press("Shift+ArrowRight")
+        view.get_by_role("button", name="Check").click()
+        view.locator(".marks li.no small").first.wait_for()
+        # a model that goes wrong, in its graph
+        view = page.locator(".mlc-card").nth(3)
+        task = exercises.get("06.1").variant("ada")
+        view.get_by_role("textbox", name="Answer", exact=True).fill(task.wrong[0].answer)
+        view.get_by_role("button", name="Check").click()
+        view.get_by_text("The first operator that differs is h2 = R.nn.gelu(h1)").wait_for()
+        view.get_by_role("button", name="Show it in the graph").click()
+        view.locator(".watched .mlc-graph .node.selected").get_by_text("nn.gelu").wait_for()
+        assert page.locator(".jp-CodeCell").count() == 4  # no key went to the notebook
+    assert book.load(home / "answers.json").entries["05.6"].answer == {
+        "cached": ["A[0, 0]", "A[0, 1]"]}

@@ -43,4 +43,5 @@ def count(request):
     return {"status": "ok", "upto": request["upto"]}
 
 
-HANDLERS = {"count": count, "crash": crash, "hang": hang, "take": take, "echo": echo, "garble": garble}
+HANDLERS = {"count": count, "crash": crash, "hang": hang, "take": take, "echo": echo,
+            "garble": garble}

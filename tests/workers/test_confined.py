@@ -26,6 +26,25 @@ def test_plain_data_goes_in_and_comes_out():
         "a": [3, [True]], "b": [1.5, None, "é"]}
 
 
+def test_time_without_a_processor_does_not_count(monkeypatch):
+    body = "import time\ntime.sleep(1.5)\nreturn 3"
+    with pytest.raises(Stopped, match="took too long"):
+        tried(body, wall=0.5)
+    monkeypatch.setattr(Confined, "_waited", lambda self: 60.0)
+    assert tried(body, wall=0.5) == 3
+
+
+@LINUX
+def test_the_system_tells_how_long_a_process_has_waited():
+    with Confined("def f():\n    return sum(range(3_000_000))") as run:
+        before = run._waited()
+        run.call("f")
+        assert 0 <= before <= run._waited() < 600
+        run.process.kill()
+        run.process.wait()
+        assert run._waited() >= before  # of one that is gone what was known
+
+
 def test_calls_share_the_functions_of_a_text():
     with Confined("n = 0\ndef f():\n    global n\n    n += 1\n    return n") as run:
         assert [run.call("f"), run.call("f")] == [1, 2]

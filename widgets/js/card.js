@@ -6,7 +6,7 @@ import { render as renderAccesses } from "./access.js";
 import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { MarkedPicture } from "./marks.js";
-import { Opened } from "./opened.js";
+import { Opened, showInside } from "./opened.js";
 import { PageModel } from "./page.js";
 import { followTheme } from "./theme.js";
 import { speak, t } from "./words.js";
@@ -20,6 +20,11 @@ const levels = () => ["", t("one step"), t("a few steps"), t("needs thought"), t
  * @param {Data.MarksRow} row
  */
 const isSeen = (row) => /^\w+\[/.test(row.place?.element ?? "") || row.place?.buffer !== undefined;
+/**
+ * Whether it is an operator of a model, which is seen in its graph.
+ * @param {Data.MarksRow} row
+ */
+const isInGraph = (row) => row.place?.binding !== undefined;
 const names = () => [t("A nudge"), t("A second hint"), t("Nearly all"), t("A solution")];
 
 /**
@@ -200,18 +205,16 @@ export class Card {
   /** The view in which the answer can be made too, where a kernel is there to make it. */
   opener() {
     const { kind, fields } = this.task;
-    const field = fields.find((one) => one.view);
-    if (!this.live || !this.model.widget_manager || !(field || kind === "schedule")) return null;
-    const asked = field
+    const steps = fields.some((field) => field.view);
+    if (!this.live || !this.model.widget_manager || !(steps || kind === "schedule")) return null;
+    const asked = steps
       ? {
           what: "stepper",
-          field: field.name,
           label: t("Choose in the stepper"),
           told: t("The step that it shows is your answer."),
         }
       : {
           what: "workbench",
-          field: "",
           label: t("Answer by clicking"),
           told: t("Where the workbench stands is your answer. To type closes it."),
         };
@@ -449,9 +452,7 @@ export class Card {
               ),
             ),
           ]
-        : marks.rows.map((row, at) =>
-            rowOf(row, this.live && !stale && !row.passed && isSeen(row) ? this.looker(at) : null),
-          )),
+        : marks.rows.map((row, at) => rowOf(row, stale ? null : this.lookerAt(row, at)))),
     );
     this.drawHints();
   }
@@ -478,10 +479,22 @@ export class Card {
   // ------------------------------------------------------------------------------- accesses
 
   /**
-   * A button that opens the access view where a row went wrong.
-   * @param {number} row
+   * The button that shows where a row went wrong, if that can be seen.
+   * @param {Data.MarksRow} row
+   * @param {number} at
    */
-  looker(row) {
+  lookerAt(row, at) {
+    if (!this.live || row.passed) return null;
+    if (isInGraph(row)) return this.model.widget_manager ? this.looker(at, true) : null;
+    return isSeen(row) ? this.looker(at, false) : null;
+  }
+
+  /**
+   * A button that opens the access view, or the graph, where a row went wrong.
+   * @param {number} row
+   * @param {boolean} graph
+   */
+  looker(row, graph) {
     const onclick = () => {
       this.unwatch();
       this.watched.textContent = t("Its program is run …");
@@ -489,14 +502,16 @@ export class Card {
       this.model.set("look", { row, n: this.looks });
       this.model.save_changes();
     };
-    return h("button", { type: "button", class: "small", onclick }, t("What it reads and writes"));
+    const label = graph ? t("Show it in the graph") : t("What it reads and writes");
+    return h("button", { type: "button", class: "small", onclick }, label);
   }
 
   drawWatched() {
-    const { n, message, trace, results, position } = this.model.get("watched");
+    const { n, message, trace, results, position, model } = this.model.get("watched");
     if (n !== this.looks) return;
     this.unwatch();
     this.watched.textContent = message ? t("This cannot be shown: {why}", { why: message }) : "";
+    if (model) this.showGraph(model);
     if (!trace) return;
     const place = h("div", {});
     this.watched.append(
@@ -509,6 +524,26 @@ export class Card {
       close();
       this.unwatch = () => {};
     };
+  }
+
+  /**
+   * Show a graph, which is a view of the kernel's.
+   * @param {string} id
+   */
+  async showGraph(id) {
+    const place = h("div", {});
+    this.watched.append(place);
+    try {
+      const close = await showInside(this.model, id, place);
+      this.unwatch = () => {
+        close();
+        place.remove();
+        this.unwatch = () => {};
+      };
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      this.watched.textContent = t("This cannot be shown: {why}", { why });
+    }
   }
 
   // ------------------------------------------------------------------------------- help

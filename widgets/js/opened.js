@@ -14,9 +14,9 @@ export class Opened {
   count = 0;
 
   /**
-   * @param {Data.Model} model has "opener" {"what", "field", "n"}, which is asked for, and "opened"
-   *   {"model", "n"}, or a "message", which is there
-   * @param {{ what: string, field: string, label: string, told: string }} asked
+   * @param {Data.Model} model has "opener" {"what", "n"}, which is asked for, and "opened" {"model",
+   *   "n"}, or a "message", which is there
+   * @param {{ what: string, label: string, told: string }} asked
    */
   constructor(model, asked) {
     this.model = model;
@@ -42,8 +42,7 @@ export class Opened {
     if (this.open) return this.close();
     this.count++;
     this.status.textContent = t("It is opened …");
-    const { what, field } = this.asked;
-    this.model.set("opener", { what, field, n: this.count });
+    this.model.set("opener", { what: this.asked.what, n: this.count });
     this.model.save_changes();
   }
 
@@ -63,17 +62,26 @@ export class Opened {
       return;
     }
     try {
-      const manager = /** @type {Data.Manager} */ (this.model.widget_manager);
-      const child = await found(manager, id);
-      const view = await manager.create_view(child);
-      this.remove = () => view.remove();
-      this.place.replaceChildren(view.el);
+      this.remove = await showInside(this.model, id, this.place);
       this.label();
     } catch (error) {
       const why = error instanceof Error ? error.message : String(error);
       this.status.textContent = t("This cannot be shown: {why}", { why });
     }
   }
+}
+
+/**
+ * Show a view of the kernel's in a place; gives what takes it down.
+ * @param {Data.Model} model of the view around it
+ * @param {string} id
+ * @param {HTMLElement} place
+ */
+export async function showInside(model, id, place) {
+  const manager = /** @type {Data.Manager} */ (model.widget_manager);
+  const view = await manager.create_view(await found(manager, id));
+  place.replaceChildren(view.el);
+  return () => view.remove();
 }
 
 /**

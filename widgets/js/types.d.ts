@@ -712,6 +712,7 @@ declare namespace Data {
       text?: string;
       element?: string;
       buffer?: string;
+      binding?: string;
       field?: string;
       wrong?: string;
       missing?: string;

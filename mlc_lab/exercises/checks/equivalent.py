@@ -30,6 +30,7 @@ from ...tir.expr import Var
 from ...tir.functor import all_statements, substitute
 from ..answers import read
 from ..result import Found
+from . import bindings
 from .models import Model, lowered, model_of, random_inputs, registered, signature_differs
 
 if TYPE_CHECKING:
@@ -98,9 +99,15 @@ def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Fo
                 number, at = wrong
                 have, want = (_number(a[number][at]) for a in (found, expected))
                 element = f"element {list(at)} of result {number + 1}"
-                return Found(False, f"{element} is {have}, and should be {want}",
-                             {"element": element, "expected": want, "found": have})
+                more, place = bindings.told(mod, right, arrays, _differs)
+                return Found(False, f"{element} is {have}, and should be {want}{more}",
+                             {"element": element, "expected": want, "found": have, **place})
     return Found(True, f"the same results on {cases} random inputs")
+
+
+def _differs(found: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
+    wrong = first_difference([found], [expected])
+    return None if wrong is None else wrong[1]
 
 
 def program_of(variant: Variant) -> IRModule:

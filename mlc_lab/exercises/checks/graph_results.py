@@ -20,6 +20,7 @@ from ...runtime import array, cpu
 from ...tir.op import as_int
 from ..answers import read
 from ..result import Found
+from . import bindings
 
 if TYPE_CHECKING:
     from ...ir.module import IRModule
@@ -35,8 +36,8 @@ def same_graph(answer: Answer, variant: Variant) -> Found:
     right = variant.program if variant.program is not None else read(
         variant, variant.reference).mod
     assert answer.mod is not None and right is not None
-    problem = difference(answer.mod, right)
-    return Found(not problem, problem or "the same results on random inputs")
+    found = differing(answer.mod, right)
+    return found or Found(True, "the same results on random inputs")
 
 
 def moves(answer: Answer, variant: Variant, *, most: int) -> Found:
@@ -63,9 +64,15 @@ def _largest(mod: IRModule) -> str:
 
 def difference(mod: IRModule, right: IRModule, cases: int = 2) -> str:
     """How `main` of a program differs from that of another one, in words; "" if it does not."""
+    found = differing(mod, right, cases)
+    return found.says if found else ""
+
+
+def differing(mod: IRModule, right: IRModule, cases: int = 2) -> Found | None:
+    """The same, with the first operator that differs; None if there is no difference."""
     problem = unfit(mod, right)
     if problem:
-        return problem
+        return Found(False, problem)
     machines = [VirtualMachine(build(m, "llvm"), cpu()) for m in (right, mod)]
     params = right["main"].params
     for seed in range(cases):
@@ -73,15 +80,24 @@ def difference(mod: IRModule, right: IRModule, cases: int = 2) -> str:
         arrays = [_random(generator, p.struct_info) for p in params]
         want, have = (_arrays(vm["main"](*map(array, arrays))) for vm in machines)
         if [a.shape for a in have] != [a.shape for a in want]:
-            return (f"main returns {' and '.join(str(a.shape) for a in have)}; asked for is "
-                    f"{' and '.join(str(a.shape) for a in want)}")
+            return Found(False, f"main returns {' and '.join(str(a.shape) for a in have)}; asked "
+                         f"for is {' and '.join(str(a.shape) for a in want)}")
         for a, b in zip(have, want):
-            bad = ~np.isclose(a, b, rtol=1e-3, atol=1e-4 * max(1.0, float(np.abs(b).max())),
-                              equal_nan=True)
-            if bad.any():
-                at = tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
-                return f"the result at {at} is {a[at]:.6g}, and should be {b[at]:.6g}"
-    return ""
+            at = _differs(a, b)
+            if at is not None:
+                more, place = bindings.told(mod, right, arrays, _differs)
+                return Found(False, f"the result at {at} is {a[at]:.6g}, and should be "
+                             f"{b[at]:.6g}{more}", place)
+    return None
+
+
+def _differs(found: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
+    """The first element that differs by more than rounding."""
+    near = 1e-4 * max(1.0, float(np.abs(expected).max(initial=0)))
+    bad = ~np.isclose(found, expected, rtol=1e-3, atol=near, equal_nan=True)
+    if not bad.any():
+        return None
+    return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
 def unfit(mod: IRModule, right: IRModule) -> str:
