@@ -69,6 +69,7 @@ TABLE: dict[str, dict[str, str]] = {
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
         "Apply": "mlc_lab.compat.passes:Apply",
         "VerifyMemory": "mlc_lab.compat.analysis:VerifyMemory",
+        "DefaultGPUSchedule": "mlc_lab.dlight.gpu.default_gpu_schedule:DefaultGPUSchedule",
     },
     "tir_analysis": {
         "verify_well_formed": "mlc_lab.tir:verify_well_formed",
