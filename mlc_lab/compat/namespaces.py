@@ -73,6 +73,7 @@ TABLE: dict[str, dict[str, str]] = {
     },
     "tir_analysis": {
         "verify_well_formed": "mlc_lab.tir:verify_well_formed",
+        "verify_memory": "mlc_lab.compat.analysis:verify_memory",
         "get_block_access_region": "mlc_lab.compat.passes:get_block_access_region",
         "expr_deep_equal": "mlc_lab.compat.passes:expr_deep_equal",
         "undefined_vars": "mlc_lab.compat.passes:undefined_vars",
