@@ -52,8 +52,9 @@ def install() -> None:
             setattr(cls, f"__{name}__", _comparison(fn))
     for cls in (PrimExpr, EQ, NE, IntImm, Var, IterVar):
         cls.__hash__ = object.__hash__
-    StringImm.__eq__ = lambda self, other: self.value == getattr(other, "value", other)
-    StringImm.__ne__ = lambda self, other: not self == other
+    for name, same in (("eq", True), ("ne", False)):  # strings are compared at once
+        setattr(StringImm, f"__{name}__", lambda self, other, same=same: same == (
+            self.value == getattr(other, "value", other)))
     StringImm.__hash__ = lambda self: hash(self.value)
     PrimExpr.__neg__ = arithmetic.neg
     IterVar.__neg__ = lambda self: arithmetic.neg(self.var)
