@@ -112,7 +112,7 @@ class _Touched(Accesses):
 
 
 def _declared(node: Allocate) -> DeclBuffer | None:
-    """The buffer of memory that LowerOpaqueBlock makes of one which a block allocates; else None."""
+    """The buffer that memory is, as LowerOpaqueBlock makes it of a block's buffer; else None."""
     inner = node.body
     if type(inner) is DeclBuffer and inner.buffer.data is node.buffer_var and (
             inner.buffer.dtype == node.dtype and as_int(inner.buffer.elem_offset) == 0):
