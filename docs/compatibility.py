@@ -61,13 +61,17 @@ DIFFERS = [
     ("nodes", "are immutable Python objects; lists in them are tuples"),
     ("TVMScript", "is parsed, never executed; names of the user's scope are looked up"),
     ("errors", "have other words than TVM's, and say what would be right; `tvm.TVMError` is the "
-     "base of them"),
+     "base of them, but for those of a kernel that is called with what does not fit: `TypeError` "
+     "and `ValueError`"),
     ("`te` schedules", "are replayed on a `tir.Schedule`; `tvm.lower` prints its program"),
     ("`topi.x86`, `topi.cuda`, ...", "have one schedule for each kind of stage, not for each "
      "operator"),
     ("GPUs", "that are not there are simulated: results are the same, times are a model's"),
     ("`tvm.testing`", "runs tests for `llvm` unless TVM_TEST_TARGETS names more"),
     ("`autotvm`, `auto_scheduler`", "are names over the search of `meta_schedule`"),
+    ("passes over TensorIR", "that are called one by one leave `T.decl_buffer` where TVM drops it, "
+     "and `SplitHostDevice` needs no regions marked for it; the programs mean the same"),
+    ("`T.vscale()`", "in the extent of a vectorized loop leaves the vectors to LLVM"),
     ("`arith`", "gives expressions of equal value, not always of the same form"),
 ]
 

@@ -53,6 +53,7 @@ ROWS: dict[str, str] = {
     "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
     "struct info of an early Var": "mlc_lab.compat.early_relax:var_info",
     "names of R": "mlc_lab.compat.relax_names:R_NAMES",
+    "search by one object of options": "mlc_lab.compat.tune_config:tune_tir",
     # files
     "savable parts of TensorIR": "mlc_lab.tir.saving",
     "savable parts of TE": "mlc_lab.te.saving",
@@ -143,6 +144,8 @@ NAMES: dict[str, dict[str, str]] = {
         "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
     "topi": {"testing": "mlc_lab.testing.topi"},
+    "meta_schedule": {name: f"mlc_lab.compat.tune_config:{name}" for name in (
+        "TuneConfig", "ReplayTraceConfig", "ReplayFuncConfig", "EvolutionarySearchConfig")},
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
             "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},

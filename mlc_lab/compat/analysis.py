@@ -370,11 +370,8 @@ def VerifyMemory() -> Pass:
     outside of all loops over threads: there the host would have to run it."""
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         for var, func in mod.functions.items():
-            target = func.attrs.get("target") if isinstance(func, PrimFunc) else None
-            if target is None or "gpu" not in getattr(target, "keys", ()):
-                continue
-            node = _on_host(func.body)
-            if node is not None:
+            if isinstance(func, PrimFunc) and not verify_memory(func):
+                target, node = func.attrs["target"], _on_host(func.body)
                 raise RuntimeError(
                     f"function {var.name_hint} is for {target.kind.name}, and accesses "
                     f"{node.buffer.name} outside of all loops that are bound to threads: bind a "
@@ -382,6 +379,14 @@ def VerifyMemory() -> Pass:
         return mod
 
     return Pass(run, PassInfo("VerifyMemory", 0, ()))
+
+
+def verify_memory(func: PrimFunc) -> bool:
+    """Whether a function touches memory of a device only in loops over threads. A function for a
+    CPU, or for no target in particular, always does right."""
+    target = func.attrs.get("target")
+    return target is None or "gpu" not in getattr(target, "keys", ()) or (
+        _on_host(func.body) is None)
 
 
 def _on_host(node: Any) -> Any:
@@ -400,4 +405,5 @@ def _on_host(node: Any) -> Any:
 
 __all__ = ["OOBChecker", "VerifyMemory", "assert_pure_function", "calculate_allocated_bytes",
            "calculate_constant_bytes", "calculate_workspace_bytes", "detect_buffer_access_lca",
-           "find_anchor_block", "get_block_read_write_region", "is_pure_function", "verify_ssa"]
+           "find_anchor_block", "get_block_read_write_region", "is_pure_function", "verify_memory",
+           "verify_ssa"]

@@ -49,9 +49,10 @@ class TvmFinder(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
         """The spec of an alias; ModuleNotFoundError says what is not here."""
-        if not fullname.startswith("tvm."):
-            return None
-        dotted = fullname[len("tvm."):]
+        base, _, dotted = fullname.partition(".")
+        renamed = ALIASES.get(dotted, dotted) != dotted
+        if base != "tvm" and not (base == "mlc_lab" and renamed):
+            return None  # `from tvm.script import tirx` asks for mlc_lab.script.tirx
         module = self.resolve(ALIASES.get(dotted, dotted))
         if module is None:
             raise ModuleNotFoundError(

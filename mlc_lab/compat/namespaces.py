@@ -69,9 +69,11 @@ TABLE: dict[str, dict[str, str]] = {
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
         "Apply": "mlc_lab.compat.passes:Apply",
         "VerifyMemory": "mlc_lab.compat.analysis:VerifyMemory",
+        "DefaultGPUSchedule": "mlc_lab.dlight.gpu.default_gpu_schedule:DefaultGPUSchedule",
     },
     "tir_analysis": {
         "verify_well_formed": "mlc_lab.tir:verify_well_formed",
+        "verify_memory": "mlc_lab.compat.analysis:verify_memory",
         "get_block_access_region": "mlc_lab.compat.passes:get_block_access_region",
         "expr_deep_equal": "mlc_lab.compat.passes:expr_deep_equal",
         "undefined_vars": "mlc_lab.compat.passes:undefined_vars",

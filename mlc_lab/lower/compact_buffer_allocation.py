@@ -71,7 +71,8 @@ class _Touched(Accesses):
         for extent in node.extents:
             self.visit(extent)
         self.path.append(node)
-        self.visit(node.body.body if _is_one_buffer(node) else node.body)
+        declared = _declared(node)
+        self.visit(node.body if declared is None else declared.body)
         self.path.pop()
 
     def visit_IfThenElse(self, node: IfThenElse) -> None:
@@ -110,11 +111,13 @@ class _Touched(Accesses):
         self.path.pop()
 
 
-def _is_one_buffer(node: Allocate) -> bool:
-    """Whether memory is what LowerOpaqueBlock makes of a buffer that a block allocates."""
+def _declared(node: Allocate) -> DeclBuffer | None:
+    """The buffer that memory is, as LowerOpaqueBlock makes it of a block's buffer; else None."""
     inner = node.body
-    return type(inner) is DeclBuffer and inner.buffer.data is node.buffer_var and (
-        inner.buffer.dtype == node.dtype and as_int(inner.buffer.elem_offset) == 0)
+    if type(inner) is DeclBuffer and inner.buffer.data is node.buffer_var and (
+            inner.buffer.dtype == node.dtype and as_int(inner.buffer.elem_offset) == 0):
+        return inner
+    return None
 
 
 class _Compact(Mutator):
@@ -148,9 +151,10 @@ class _Compact(Mutator):
         return self.default(node)
 
     def visit_Allocate(self, node: Allocate) -> Stmt:
-        if not _is_one_buffer(node):
+        declared = _declared(node)
+        if declared is None:
             return self.default(node)
-        buffer = node.body.buffer
+        buffer = declared.buffer
         self._plan(buffer, node)
         new = self.default(node)
         if buffer not in self.new:
@@ -253,7 +257,8 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Allocations of the size that is used."""
     parts = list(all_statements(func.body))
     allocated = {b for s in parts if type(s) is Block for b in s.alloc_buffers}
-    allocated |= {s.body.buffer for s in parts if type(s) is Allocate and _is_one_buffer(s)}
+    declared = [_declared(s) for s in parts if type(s) is Allocate]
+    allocated |= {d.buffer for d in declared if d is not None}
     if not allocated:
         return func
     walk = _Touched(allocated.__contains__)

@@ -302,7 +302,8 @@ def _of_one_lane(indices: Sequence[PrimExpr], value: PrimExpr) -> Any:
     if len(ramps) != 1 or type(ramp) is not Ramp or type(value) not in (Ramp, Broadcast):
         return None
     lane = Var("lane", ramp.base.dtype)
-    one = tuple(i.base + i.stride * lane if i is ramp else i for i in indices)
+    at = ramp.base + ramp.stride * lane
+    one = tuple(at if i is ramp else i for i in indices)
     if type(value) is Broadcast:
         return one, value.value, lane, ramp.lanes
     assert type(value) is Ramp

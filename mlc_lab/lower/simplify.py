@@ -407,7 +407,7 @@ class ContentSimplifier(Simplifier):
         return self._apart(node, self.default)
 
     def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
-        return self._apart(node, super().visit_BlockRealize)
+        return self._apart(node, self.default)
 
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         """Threads may change what others know."""

@@ -14,6 +14,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from ..above import name_above
+
 #: public name -> module, or "module:name", in this package
 _NAMES = {
     "tir_integration": "tir_integration", "relax_integration": "relax_integration",
@@ -46,7 +48,7 @@ def __getattr__(name: str) -> Any:
     """A public name, loaded the first time it is asked for."""
     path = _NAMES.get(name)
     if path is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return name_above("meta_schedule", name)
     module, _, attribute = path.partition(":")
     found = import_module(f"{__name__}.{module}")
     value = globals()[name] = getattr(found, attribute) if attribute else found

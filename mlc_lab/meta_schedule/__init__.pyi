@@ -1,5 +1,6 @@
 # Written by `python dev.py types`, as tests/checker/make_stubs.py says.
 
+from ..above import name_above as name_above
 from mlc_lab.meta_schedule.workload import ArgInfo as ArgInfo
 from mlc_lab.meta_schedule.measure.builder import Builder as Builder
 from mlc_lab.meta_schedule.cost_model.cost_model import CostModel as CostModel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping
 
+from ..above import above
 from ..ir.module import IRModule
 from ..schedule import Schedule
 from ..target import Target
@@ -29,7 +30,8 @@ def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
              strategy: object = "evolutionary", num_tuning_cores: int | str = "physical",
              seed: int | None = None, task_name: str | None = None, verbose: bool = True,
              module_equality: str = "structural", special_space: Mapping[str, Any] | None = None,
-             post_optimization: bool = False, num_threads: int | None = None) -> Database:
+             post_optimization: bool = False, num_threads: int | None = None,
+             config: object = None) -> Any:
     """Search for a fast schedule of a tensor program.
 
     Parameters
@@ -49,10 +51,12 @@ def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
     runner, builder, database, cost_model, task_scheduler, measure_callbacks: a name, or an object
         of that interface.
     seed: of every random choice.
+    config: the options as one object, as TVM had them in 2022 (`ms.TuneConfig`).
 
     Returns
     -------
-    The database with every candidate that was tried. Ctrl-C ends the search and returns what was
+    The database with every candidate that was tried; where `config` is given, the fastest schedule.
+    Ctrl-C ends the search and returns what was
     found until then.
 
     Raises
@@ -62,6 +66,12 @@ def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
         a target or name that does not exist, a module_equality other than "structural", and
         post_optimization.
     """
+    if config is not None:
+        return above("search by one object of options")(
+            config, mod, target, work_dir, builder=builder, runner=runner, database=database,
+            cost_model=cost_model, measure_callbacks=measure_callbacks, space=space,
+            num_tuning_cores=num_tuning_cores, seed=seed, task_name=task_name, verbose=verbose,
+            num_threads=num_threads)
     tasks = []
     for name, part in _parts(mod, task_name):
         tasks.append(TuneContext(

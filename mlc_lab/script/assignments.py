@@ -88,6 +88,11 @@ class AssignmentParser(Evaluator):
     def bind(self, name: str, value: object, node: ast.AST) -> None:
         """Bind one name as TVM does: definitions are named, values become lets."""
         if isinstance(value, Pending):
+            known = self.scopes[-1].get(name)
+            if isinstance(known, Buffer) or any(known is axis for axis in self.axes()):
+                kind = "a buffer" if isinstance(known, Buffer) else "an axis of the block"
+                raise self.error(node, f"{name} is {kind} already: a name means one thing in a "
+                                       "scope", "take another name")
             self.define(name, self.settle(value, name))
         elif isinstance(value, E.Var) and value.name == "":
             self.define(name, value.with_name(name))
@@ -104,6 +109,10 @@ class AssignmentParser(Evaluator):
             self.let(name, O.const(value))
         else:
             self.define(name, value)
+
+    def axes(self) -> list[E.Var]:
+        """The iterators of the block that is open; none here."""
+        return []
 
     def let(self, name: str, value: E.PrimExpr, var: E.Var | None = None) -> E.Var:
         """A LetStmt over the rest of the body."""

@@ -95,6 +95,10 @@ class StatementParser(AssignmentParser):
         except MISTAKES as error:
             raise self.mistake(node, error) from None
 
+    def axes(self) -> list[E.Var]:
+        """The iterators of the block that is open."""
+        return [iv.var for iv in self.blocks[-1].iter_vars if iv is not None] if self.blocks else []
+
     def macro_value(self) -> Any:
         """What the macro that was just inlined gives: nothing in TensorIR."""
         return None
@@ -266,6 +270,9 @@ class StatementParser(AssignmentParser):
         value = self.eval(item.context_expr)
         inside = (lambda: [self.with_items(node, items)]) if items else (
             lambda: [self.statement(s) for s in node.body])
+        if isinstance(value, (BlockScope, InitScope)) and item.optional_vars is not None:
+            raise self.error(item.optional_vars, "a block has nothing to name by `as`",
+                             "bind its axes inside: vi = T.axis.spatial(128, i)")
         if isinstance(value, BlockScope):
             self.block(node, value, inside)
         elif isinstance(value, InitScope):

@@ -201,6 +201,27 @@ def test_what_may_have_changed_is_not_known(text):
     stays(text)
 
 
+def test_blocks_and_pointers_are_gone_over_without_what_is_known():
+    stays("""
+        A[0] = 0
+        for i in range(16):
+            with T.block("b"):
+                v = T.axis.spatial(16, i)
+                T.reads(A[0])
+                T.writes(B[v])
+                if A[0] == 0:
+                    B[v] = 1
+    """)
+    stays("""
+        A[0] = 0
+        with T.LetStmt(T.address_of(A[0]), var=T.handle("int32")) as p:
+            C = T.decl_buffer((16,), "int32", data=p)
+            C[0] = 1
+            if A[0] == 0:
+                B[0] = 1
+    """)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_random_programs_mean_the_same(seed):
     """Stores, loops and conditions on a few elements, so that many are known and many change."""

@@ -57,6 +57,19 @@ MISTAKES = [
     ("x, y = 1, 2, 3", "x, y", "3 value(s) for 2", ""),
     ('with T.block("b"):\n    T.evaluate(A.data)', 'T.block("b")', "data pointer of A",
      "T.reads"),
+    # what is said twice
+    ('for i, j in T.grid(4, 4):\n    with T.block("b"):\n'
+     '        v, v = T.axis.remap("SS", [i, j])\n        A[v, v] = 0.0',
+     'v, v = T.axis.remap("SS", [i, j])', "v is an axis of the block already", "another name"),
+    ('for i in range(4):\n    with T.block("b"):\n        v = T.axis.spatial(4, i)\n'
+     "        v = T.axis.spatial(4, i)\n        A[v, v] = 0.0", "v = T.axis.spatial(4, i)",
+     "v is an axis of the block already", ""),
+    ("B = T.alloc_buffer((4,))\nB = T.alloc_buffer((8,))\nB[0] = 1.0",
+     "B = T.alloc_buffer((8,))", "B is a buffer already", ""),
+    *((f'with T.block("b"):\n    T.{word}\n    T.{word}\n    A[0, 0] = 0.0', f"T.{word}",
+       f"the block has a T.{word.partition('(')[0]}(...) already", "")
+      for word in ("reads(A[0, 0])", "writes(A[0, 0])", "where(1 < 2)", 'block_attr({"a": 1})')),
+    ('with T.block("b") as x:\n    A[0, 0] = 0.0', "x", "nothing to name", "T.axis.spatial"),
 ]
 
 

@@ -38,6 +38,12 @@ def need_block(parser: Parser, word: str) -> Any:
     return parser.blocks[-1]
 
 
+def _once(given: object, word: str) -> None:
+    """ValueError where a block has been told by a word before."""
+    if given:
+        raise ValueError(f"the block has a T.{word}(...) already: put all into one")
+
+
 @form("block")
 def block_form(parser: Parser, name: str = "", no_realize: bool = False) -> BlockScope:
     """with T.block("C"): ..."""
@@ -121,11 +127,11 @@ def remap(parser: Parser, kinds: str, bindings: Any, dtype: str = "int32") -> An
 def where(parser: Parser, predicate: ExprLike) -> None:
     """The block only runs where the condition holds."""
     block = need_block(parser, "where")
+    _once(block.predicate is not None, "where")
     predicate = O.convert(T.as_expr(predicate))
     if not dt.is_bool(predicate.dtype):
         raise TypeError(f"T.where takes a condition, got a value of type {predicate.dtype}")
-    block.predicate = predicate if block.predicate is None else O.logical_and(
-        block.predicate, predicate)
+    block.predicate = predicate
 
 
 def as_region(value: object) -> S.BufferRegion:
@@ -160,21 +166,24 @@ def _regions(items: tuple) -> list[S.BufferRegion]:
 def reads(parser: Parser, *regions: object) -> None:
     """What the block reads."""
     block = need_block(parser, "reads")
-    block.reads = (block.reads or []) + _regions(regions)
+    _once(block.reads is not None, "reads")
+    block.reads = _regions(regions)
 
 
 @form("writes")
 def writes(parser: Parser, *regions: object) -> None:
     """What the block writes."""
     block = need_block(parser, "writes")
-    block.writes = (block.writes or []) + _regions(regions)
+    _once(block.writes is not None, "writes")
+    block.writes = _regions(regions)
 
 
 @form("block_attr")
 def block_attr(parser: Parser, attrs: dict) -> None:
     """Annotations of the block."""
-    need_block(parser, "block_attr").annotations.update(
-        {k: S.annotation_value(v) for k, v in attrs.items()})
+    block = need_block(parser, "block_attr")
+    _once(block.annotations, "block_attr")
+    block.annotations.update({k: S.annotation_value(v) for k, v in attrs.items()})
 
 
 __all__ = ["BlockScope", "InitScope", "as_region", "need_block"]

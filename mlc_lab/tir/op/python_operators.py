@@ -52,8 +52,8 @@ def install() -> None:
             setattr(cls, f"__{name}__", _comparison(fn))
     for cls in (PrimExpr, EQ, NE, IntImm, Var, IterVar):
         cls.__hash__ = object.__hash__
-    StringImm.__eq__ = lambda self, other: self.value == getattr(other, "value", other)
-    StringImm.__ne__ = lambda self, other: not self == other
+    for name, wanted in (("eq", True), ("ne", False)):  # strings are compared at once
+        setattr(StringImm, f"__{name}__", _same_text(wanted))
     StringImm.__hash__ = lambda self: hash(self.value)
     PrimExpr.__neg__ = arithmetic.neg
     IterVar.__neg__ = lambda self: arithmetic.neg(self.var)
@@ -61,6 +61,13 @@ def install() -> None:
     PrimExpr.__invert__ = lambda self: (
         logic.logical_not(self) if dt.is_bool(self.dtype) else math.bitwise_not(self))
     PrimExpr.equal = lambda self, other, span=None: logic.equal(self, other)
+
+
+def _same_text(wanted: bool) -> Callable[[StringImm, object], bool]:
+    def compare(self: StringImm, other: object) -> bool:
+        return wanted == (self.value == getattr(other, "value", other))
+
+    return compare
 
 
 def _comparison(fn: Operator) -> Operator:
