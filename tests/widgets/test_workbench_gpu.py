@@ -54,6 +54,12 @@ def test_the_widget_has_the_limits_of_what_is_shown():
     assert Workbench(tiles("llvm", bound=False)).left == {}
 
 
+def test_a_notebook_that_is_not_trusted_has_the_limits_as_text():
+    _, html = Workbench(copied())._static()
+    assert "64 of 1,024 threads a block; 1,024 of 49,152 bytes of shared memory" in html
+    assert "threads a block" not in Workbench(tiles("llvm", bound=False))._static()[1]
+
+
 @pytest.mark.browser
 def test_limits_suggestions_and_one_click(chromium, tmp_path):
     view = Workbench(copied())
