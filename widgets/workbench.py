@@ -300,6 +300,16 @@ def _program(tree: dict[str, Any], number: int) -> str:
     return "\n".join(tree["lines"][i][0] for i in lines)
 
 
+def _limits(tree: dict[str, Any], program: int) -> str:
+    """What a program takes of a GPU's limits, where that was looked at."""
+    left = tree.get("left", {}).get(str(program), {})
+    words = {"threads": "threads a block", "shared": "bytes of shared memory",
+             "registers": "registers a thread, about"}  # fmt: skip
+    rows = [f"{left[name][0]:,} of {left[name][1]:,} {text}" for name, text in words.items()
+            if name in left]  # fmt: skip
+    return f"<p>{escape('; '.join(rows))}</p>" if rows else ""
+
+
 def _pre(text: str) -> str:
     return f'<pre style="{_PRE}">{escape(text)}</pre>'
 
@@ -346,6 +356,6 @@ def static_html(tree: dict[str, Any]) -> str:
     return (
         f"<div><p><b>Attempts at {escape(tree['title'])}</b></p>{''.join(rows)}"
         f"<details><summary>The program at attempt {at['id']}</summary>"
-        f"{_pre(_program(tree, at['program']))}</details>"
+        f"{_pre(_program(tree, at['program']))}{_limits(tree, at['program'])}</details>"
         f"<details><summary>Its schedule as Python</summary>{_pre(python)}</details></div>"
     )

@@ -53,6 +53,8 @@ class Fetch:
             raise NotHere("threads around the copy", f"no loop around {block.name_hint} is bound "
                           "to threadIdx: bind the loops of the block that reads it, and put the "
                           "copy inside of them with compute_at")
+        if len({tag for tag, _ in axes}) < len(axes):
+            raise NotHere("not shared yet", f"the threads share the copy {block.name_hint} already")
         extents = [extent_of(loop) for loop in own]
         if not own or None in extents or any(n is None for _, n in axes):
             raise NotHere("loops of its own", f"the loops around {block.name_hint} inside of the "

@@ -119,8 +119,14 @@ def class_report():
                                            chosen={"exercise": "01.2", "student": 0})
 
 
+def workbench_for_a_gpu():
+    from observe.test_workbench_gpu import copied
+
+    return copied().show()
+
+
 VIEWS = [stepper, comparison, access, board, card, graph, passes, machine, workbench, live, typed,
-         class_report, webgpu, threads]
+         class_report, webgpu, threads, workbench_for_a_gpu]
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=lambda view: view.__name__)
@@ -136,7 +142,12 @@ def test_a_page_is_clean_for_axe(chromium, view, tmp_path):
             page.locator(".mlc").first.wait_for()
             page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
             page.wait_for_timeout(300)  # sizes and colours settle
-            found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
-            told = [f"{v['id']}: {v['help']}: {n['html'][:160]}"
-                    for v in found.response["violations"] for n in v["nodes"]]
+            told = problems(page)
             assert not told, f"{scheme}: " + "\n".join(told)
+
+
+def problems(page):
+    """What axe-core finds wrong with a page."""
+    found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
+    return [f"{v['id']}: {v['help']}: {n['html'][:160]}"
+            for v in found.response["violations"] for n in v["nodes"]]

@@ -4,6 +4,7 @@ import pytest
 from backend.gpu_programs import tiled_schedule
 from browser import open_page
 from observe.schedules import schedule
+from test_axe import problems
 from test_code_tabs import lit, tab, whole
 from test_stepper_page import CONTRAST
 
@@ -79,4 +80,5 @@ def test_text_stands_out_and_a_narrow_page_holds_it(chromium, url, recording, sc
         for step in (1, len(recording.steps) - 1):
             tab(page, "CUDA", step)
             assert page.evaluate(CONTRAST) == []
+            assert problems(page) == []
             assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -462,6 +462,7 @@ export class CodeView {
     const { mix = {} } = this.entry || {};
     const error = this.error();
     const parts = [];
+    if (this.absent) return this.facts.replaceChildren();
     if (this.kind === "assembly" && mix.instructions) {
       /** @param {string} name */
       const count = (name) =>

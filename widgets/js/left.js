@@ -27,10 +27,17 @@ export function leftFacts(left) {
   }
   if (left.occupancy) {
     const { warps, most, limit } = left.occupancy;
+    /** @type {Record<string, string>} */
+    const limits = {
+      warps: t("warps"),
+      blocks: t("blocks"),
+      registers: t("registers"),
+      "shared memory": t("shared memory"),
+    };
     const value = t("{warps} of {most} warps, limited by {limit}", {
       warps,
       most,
-      limit: t(limit),
+      limit: limits[limit] || limit,
     });
     found.push([t("Occupancy"), warps ? value : `✕ ${value}`, warps ? "" : "bad"]);
   }

@@ -21,6 +21,17 @@ const PATIENCE = 8000; // ms after which a kernel that says nothing is called si
 const glyph = (path) =>
   `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
+/**
+ * @param {[string, string, string]} fact name, value and kind
+ */
+const fact = ([name, value, kind]) =>
+  h(
+    "div",
+    { class: `fact ${kind}`, role: "listitem" },
+    h("span", {}, name),
+    h("strong", {}, value),
+  );
+
 export class WorkbenchView {
   /** @type {Map<number, (answer: Data.Answered) => void>} */
   waiting;
@@ -50,6 +61,8 @@ export class WorkbenchView {
   status = later();
   /** @type {HTMLDivElement} */
   facts = later();
+  /** @type {HTMLDivElement} */
+  limits = later(); // of a GPU
   /** @type {ProgramPane} */
   program = later();
   /** @type {HTMLDivElement} */
@@ -138,6 +151,7 @@ export class WorkbenchView {
     this.autoLabel = h("label", { class: "auto" }, this.auto, t("time each attempt"));
     this.status = h("div", { class: "status", role: "status", "aria-live": "polite" });
     this.facts = h("div", { class: "facts", role: "list", "aria-label": t("The program here") });
+    this.limits = h("div", { class: "facts", role: "list", "aria-label": t("Limits of the GPU") });
     this.program = new ProgramPane((key) => this.choose(key));
     this.refusal = h("div", { class: "refusal-box", hidden: true });
     this.palette = new PaletteView({
@@ -168,6 +182,7 @@ export class WorkbenchView {
         this.status,
       ),
       this.facts,
+      this.limits,
       h(
         "div",
         { class: "bench-panes" },
@@ -407,18 +422,11 @@ export class WorkbenchView {
           : [t("Result"), `✕ ${t("differs from the original{error}", { error })}`, "bad"],
       );
     }
-    const { program } = this.node;
-    found.push(...leftFacts((this.model.get("left") || {})[program] ?? this.data.left?.[program]));
-    this.facts.replaceChildren(
-      ...found.map(([name, value, kind]) =>
-        h(
-          "div",
-          { class: `fact ${kind}`, role: "listitem" },
-          h("span", {}, name),
-          h("strong", {}, value),
-        ),
-      ),
-    );
+    this.facts.replaceChildren(...found.map(fact));
+    const left = { ...this.data.left, ...this.model.get("left") };
+    // The row stays while a program's figures are worked out, so that nothing moves.
+    this.limits.hidden = !Object.keys(left).length;
+    this.limits.replaceChildren(...leftFacts(left[this.node.program]).map(fact));
   }
 
   /** @param {number} id */
