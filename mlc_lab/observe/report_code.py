@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from .. import tir
-from ..backend.llvm_emit import CodegenError
+from ..backend.llvm_emit import CodegenError, quoted
 from ..backend.llvm_stmt import StmtGen
 from ..backend.llvm_types import iota, lane_bytes, memory_element
 from ..ir import dtype as dt
 from ..machine.caches import CacheHierarchy
 from ..tir.functor import pre_order
 from .cache_code import site_words
+from .rolled import Run, runs
 
 #: every buffer starts at a multiple of this in the arena: a page, as large arrays do
 PAGE = 4096
@@ -80,6 +81,7 @@ class Plan:
     depth: int = 0
     mask: int = 0
     numbers: dict[tuple, int] = field(default_factory=dict)
+    runs: dict[int, tuple[tir.SeqStmt, list[Run]]] = field(default_factory=dict)
 
     def place(self, name: str, data: tir.Var, dtype: str, shape: Sequence[int], kind: str) -> Place:
         """Give a buffer its place in the arena, behind those before it."""
@@ -100,20 +102,33 @@ class CountingGen(StmtGen):
         self.node: Any = None
         self.statement: Any = None
         self.in_parallel = False
+        self.copies: Run | None = None  # the run of copies being written, and
+        self.copy = ""  # the number of the copy that runs
 
     # -- reporting --------------------------------------------------------------------------------
 
     def site(self, write: bool, nbytes: int) -> Site:
-        """The site of the access being written."""
+        """The site of the access being written, of copies that of the first: the others have the
+        numbers behind it."""
         plan = self.plan
         key = (id(self.node), nbytes, tuple(self.around))
         number = plan.numbers.get(key)
         if number is None:
             number = plan.numbers[key] = len(plan.sites)
-            plan.sites.append(Site(number, self.node, self.node.buffer, write, nbytes,
-                                   tuple(self.around), self.statement))
+            copies = self.copies.nodes[id(self.node)] if self.copies else (
+                [(self.node, self.statement)])
+            for node, statement in copies:
+                plan.sites.append(Site(len(plan.sites), node, node.buffer, write, nbytes,
+                                       tuple(self.around), statement))
             plan.depth = max(plan.depth, len(self.around))
         return plan.sites[number]
+
+    def number_of(self, site: Site, words: int = 1) -> str:
+        """The number of a site, or of its copy that runs, times some words."""
+        number = str(site.number * words)
+        if self.copies is None:
+            return number
+        return self.fold("add nsw", self.fold("mul nsw", self.copy, str(words)), number)
 
     def counted(self) -> bool:
         """Whether the access being written is one of memory."""
@@ -140,7 +155,7 @@ class CountingGen(StmtGen):
                 lane = self.fold("add nsw", address, str(at * element))
                 self._when(bit, lambda lane=lane: self.trace(site, lane, element))
             return
-        word = site.number * site_words(plan.hierarchy)
+        word = self.number_of(site, site_words(plan.hierarchy))
         if predicate is not None and lanes > _MASK_BITS:
             raise CodegenError(f"{self.function_name}: a masked vector of {lanes} lanes cannot be "
                                f"counted; split the vectorized loop to {_MASK_BITS} or fewer")
@@ -165,7 +180,7 @@ class CountingGen(StmtGen):
                 self._when(bit, lambda a=address: self.trace(site, a, element))
             else:
                 name = "sim_write" if write else "sim_read"
-                word = site.number * site_words(self.plan.hierarchy)
+                word = self.number_of(site, site_words(self.plan.hierarchy))
                 self._when(bit, lambda a=address, n=name, w=word: self.tell(
                     n, f"i64 {a}", f"i64 {w}"))
 
@@ -189,7 +204,8 @@ class CountingGen(StmtGen):
     def trace(self, site: Site, address: str, nbytes: int) -> None:
         """Append a row to the trace: site, address, bytes, thread, values of the loops."""
         self.unit.text.declare("ptr", "trace_row", ["i64"] * 3)
-        row = self.op(f"call ptr @trace_row(i64 {site.number}, i64 {address}, i64 {nbytes})")
+        number = self.number_of(site)
+        row = self.op(f"call ptr @trace_row(i64 {number}, i64 {address}, i64 {nbytes})")
         for at, var in enumerate(site.loops):
             slot = self.op(f"getelementptr i64, ptr {row}, i64 {ROW_HEAD + at}")
             self.store("i64", self.index(var), slot)
@@ -262,6 +278,39 @@ class CountingGen(StmtGen):
         return super().expr_call(e)
 
     # -- statements -------------------------------------------------------------------------------
+
+    def stmt_seq(self, s: tir.SeqStmt) -> None:
+        """Copies that an unrolled loop left are run by a loop."""
+        if id(s) not in self.plan.runs:
+            self.plan.runs[id(s)] = s, runs(s.seq)
+        at = 0
+        for run in self.plan.runs[id(s)][1]:
+            for item in s.seq[at:run.start]:
+                self.run(item)
+            self._loop_over(run)
+            at = run.end
+        for item in s.seq[at:]:
+            self.run(item)
+
+    def _loop_over(self, run: Run) -> None:
+        """Code that runs one copy after the other; what differs comes from tables."""
+        number = tir.Var("copy", "int64")
+
+        def body() -> None:
+            self.copies, self.copy = run, self.wide[number]
+            for var, values in run.values:
+                table = "@" + quoted(self.unit.unique("copies"))
+                entries = ", ".join(f"i64 {value}" for value in values)
+                self.unit.text.globals.append(
+                    f"{table} = internal constant [{len(values)} x i64] [{entries}], align 8")
+                self.wide[var] = self.load("i64", self.gep("i64", table, self.copy))
+                if min(values) >= 0:
+                    self.nonneg.add(var)
+            for statement in run.statements:
+                self.run(statement)
+            self.copies = None
+
+        self.count_loop(number, "0", str(run.count), str(run.count), True, body)
 
     def stmt_for(self, s: tir.For) -> None:
         self.around.append(s.loop_var)
@@ -346,6 +395,7 @@ CountingGen.expr_table = {**StmtGen.expr_table, tir.BufferLoad: CountingGen.expr
                           tir.Call: CountingGen.expr_call}
 CountingGen.stmt_table = {
     **StmtGen.stmt_table,
+    tir.SeqStmt: CountingGen.stmt_seq,
     tir.For: CountingGen.stmt_for,
     tir.BufferStore: CountingGen.stmt_store,
     tir.Evaluate: CountingGen.stmt_evaluate,
