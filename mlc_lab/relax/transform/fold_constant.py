@@ -295,7 +295,7 @@ class _Folder(InOrder):
                 folded = None if binding.var in self.written else self.fold(value)
                 if folded is not None:
                     value = folded
-                if type(value) is Constant and type(binding.var) is DataflowVar:
+                if type(value) is Constant and binding.var not in self.written:
                     self.replace.vars[binding.var] = value
                     continue
                 if type(value) is Tuple:
