@@ -12,7 +12,7 @@ T_NAMES: dict[str, str] = {
     "alloc_sblock_buffer": "alloc_buffer",
     # before 0.10
     "store": "buffer_store", "realize": "realize",
-    "tvm_call_cpacked": "call_cpacked", "Var": "var",
+    "tvm_call_cpacked": "call_cpacked",
 }
 #: module that a text may import -> module here
 MODULE_NAMES: dict[str, str] = {

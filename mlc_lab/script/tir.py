@@ -351,6 +351,11 @@ def var(dtype: Any, name: str = "") -> Any:
     return E.Var(name, dtype_of(dtype))
 
 
+def Var(name: str, dtype: Any = "int32") -> Any:
+    """A new variable, as `tir.Var` has its arguments."""
+    return E.Var(name, dtype_of(dtype))
+
+
 # ------------------------------------------------------------------------------- the table
 
 #: words whose meaning is in the parser: the functions of `forms/`

@@ -222,7 +222,7 @@ class RelaxFunction:
         parser = self.parser
         if isinstance(value, Pending):
             value = parser.settle(value, name)
-        if isinstance(value, E.Var) and value.name == "":
+        if isinstance(value, E.Var) and value.name in ("", name):
             self.symbol(name, value.with_name(name))
             parser.define(name, self.symbols[name])
         elif isinstance(value, MatchCastValue):
