@@ -48,5 +48,5 @@ def same_function(a: Function, b: Function) -> bool:
     return structural_equal(a, b) is True
 
 
-__all__ = ["Tuple", "args_converter", "const", "convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs",
-           "same_function"]
+__all__ = ["Tuple", "args_converter", "const", "convert_to_expr", "copy_with_new_vars",
+           "gen_call_tir_inputs", "same_function"]

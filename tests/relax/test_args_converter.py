@@ -1,6 +1,6 @@
 """relax.args_converter: arguments of Python functions become expressions."""
 
-from typing import List, Optional  # noqa: UP035 (as code of TVM's time writes it)
+from typing import List, Optional
 
 import pytest
 
@@ -33,7 +33,7 @@ def test_lists():
 
 def test_by_annotations():
     @args_converter.auto
-    def f(a: Expr, b: Optional[Expr], c: List[Expr], d: list[Expr] | None, e: int = 3):  # noqa: UP006, UP045
+    def f(a: Expr, b: Optional[Expr], c: List[Expr], d: list[Expr] | None, e: int = 3):
         return a, b, c, d, e
 
     a, b, c, d, e = f(1, None, [1], [2, (3,)])

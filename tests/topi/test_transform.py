@@ -177,7 +177,7 @@ def test_names_that_tvm_has_elsewhere():
     with pytest.raises(ValueError, match="no such shape"):
         topi.utils.get_shape((1, 2, 3, 4), "NCHW", "NCHW4c")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        topi.transform.nothing  # noqa: B018
+        topi.transform.nothing
 
 
 def test_indices_that_are_floats_are_cut():

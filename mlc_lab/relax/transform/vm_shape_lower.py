@@ -18,8 +18,8 @@ After::
 The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and that
 dimensions agree. A dimension of `match_shape` is a code and a number: 0 must equal the number,
 1 is stored to that place of the heap, 2 may be anything, 3 must equal that place of the heap. A
-dimension of `make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also be
-2 with the place of a float64.
+dimension of `make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also
+be 2 with the place of a float64.
 """
 
 from __future__ import annotations

@@ -78,7 +78,8 @@ def _addmm(im: Importer, c: Expr, a: Expr, b: Expr, *, beta: Operand = 1, alpha:
 @rule("addbmm")
 def _addbmm(im: Importer, c: Expr, batch1: Expr, batch2: Expr, *, beta: Operand = 1,
             alpha: Operand = 1) -> Any:
-    return _sum_of(im, c, im.emit(op.sum(im.emit(op.matmul(batch1, batch2, im.dtype(batch1))), [0])), beta, alpha)
+    products = im.emit(op.matmul(batch1, batch2, im.dtype(batch1)))
+    return _sum_of(im, c, im.emit(op.sum(products, [0])), beta, alpha)
 
 
 @rule("addr")
