@@ -395,7 +395,7 @@ def __getattr__(name: str) -> Any:
 
 __all__ = [
     "dynamic_strided_slice", "expand_dims", "expand_like", "flatten", "flip", "injective",
-    "layout_transform", "meshgrid", "ndarray_size", "repeat", "reshape", "reverse_sequence", "shape", "sliding_window",
-    "slice_bounds", "squeeze", "strided_slice", "tensor_size", "tile", "transpose",
-    "unravel_index",
+    "layout_transform", "meshgrid", "ndarray_size", "repeat", "reshape", "reverse_sequence",
+    "shape", "sliding_window", "slice_bounds", "squeeze", "strided_slice", "tensor_size", "tile",
+    "transpose", "unravel_index",
 ]
