@@ -244,6 +244,9 @@ def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_ax
     A length above the size of the axis is that size, one below zero is zero.
     """
     s, b = (axis_of("reverse_sequence", x, a.ndim) for x in (seq_axis, batch_axis))
+    need(seq_lengths.ndim == 1 and not differ(seq_lengths.shape[0], a.shape[b]),
+         f"reverse_sequence: the lengths {text(seq_lengths.shape)} are not one for each of the "
+         f"{text([a.shape[b]])} of axis {b}")
 
     def element(*i: PrimExpr) -> Any:
         length = O.min_value_of(O.cast(seq_lengths(i[b]), i[s].dtype),

@@ -132,6 +132,8 @@ def test_lengths_of_sequences_are_kept_inside(lengths):
         length = min(max(length, 0), 5)
         row[:length] = row[:length][::-1]
     check(lambda a, n: topi.reverse_sequence(a, n, 1, 0), [x, np.array(lengths, "int32")], want)
+    with pytest.raises(ValueError, match="not one for each"):
+        run(lambda a, n: topi.reverse_sequence(a, n, 1, 0), x, np.array([1, 2], "int32"))
 
 
 @pytest.mark.parametrize("begin, end, strides", [
