@@ -119,6 +119,8 @@ class MetaVar:
         ...
 def var(dtype: Any, name: str='') -> Any:
     """A new variable."""
+def Var(name: str, dtype: Any='int32') -> Any:
+    """A new variable, as `tir.Var` has its arguments."""
 
 class Scope:
     """What a `with` of a script opens."""
