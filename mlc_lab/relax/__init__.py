@@ -44,6 +44,8 @@ _LATER: dict[str, str] = {
     "analysis": "analysis", "dpl": "dpl", "utils": "utils", "transform": "transform",
     "backend": "libraries", "frontend": "frontend", "vm": "vm", "libraries": "libraries",
     "register_library": "libraries:register_library",
+    "args_converter": "args_converter:args_converter",
+    "convert_to_expr": "utils:convert_to_expr",
     "binding_rewrite": "binding_rewrite",
     "DataflowBlockRewrite": "binding_rewrite:DataflowBlockRewrite",
     "call_tir": "op:call_tir", "call_tir_inplace": "op:call_tir_inplace",

@@ -47,6 +47,7 @@ VMExecutable = _VMExecutable
 from mlc_lab.relax.vm.machine import VMInstrumentReturnKind as VMInstrumentReturnKind
 from mlc_lab.relax.vm.machine import VirtualMachine as VirtualMachine
 from mlc_lab.relax import analysis as analysis
+args_converter: _Any
 from mlc_lab.relax import libraries as _backend
 backend = _backend
 from mlc_lab.relax import binding_rewrite as binding_rewrite
@@ -56,6 +57,7 @@ from mlc_lab.relax.op.base import call_pure_packed as call_pure_packed
 from mlc_lab.relax.op.base import call_tir as call_tir
 from mlc_lab.relax.op.base import call_tir_inplace as call_tir_inplace
 from mlc_lab.relax.op.base import call_tir_with_grad as call_tir_with_grad
+from mlc_lab.relax.utils import convert_to_expr as convert_to_expr
 from mlc_lab.relax import dpl as dpl
 from mlc_lab.relax import frontend as frontend
 from mlc_lab.relax.pipeline import get_default_pipeline as get_default_pipeline

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir.structural import structural_equal
+from .args_converter import args_converter
 from .block_builder import BlockBuilder
 from .expr import Expr, Function, Tuple, as_expr, const
 from .expr_functor import PyExprMutator
@@ -47,5 +48,5 @@ def same_function(a: Function, b: Function) -> bool:
     return structural_equal(a, b) is True
 
 
-__all__ = ["Tuple", "const", "convert_to_expr", "copy_with_new_vars", "gen_call_tir_inputs",
-           "same_function"]
+__all__ = ["Tuple", "args_converter", "const", "convert_to_expr", "copy_with_new_vars",
+           "gen_call_tir_inputs", "same_function"]

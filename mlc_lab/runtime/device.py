@@ -25,6 +25,8 @@ _ALIASES = {
     "hybrid": "cpu",
     "composite": "cpu",
     "sdaccel": "opencl",
+    "aocl": "opencl",
+    "aocl_sw_emu": "opencl",
     "ext_dev": "ext_dev",
     "nvptx": "cuda",
     "gpu": "cuda",

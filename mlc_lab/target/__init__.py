@@ -3,4 +3,6 @@
 from .kind import KINDS, TargetKind
 from .target import Target, cuda, detect_target, llvm
 
-__all__ = ["KINDS", "Target", "TargetKind", "cuda", "detect_target", "llvm"]
+create = Target  # as TVM before 0.8 has it
+
+__all__ = ["KINDS", "Target", "TargetKind", "create", "cuda", "detect_target", "llvm"]

@@ -24,7 +24,7 @@ from .elementwise import (
 )
 from .indexing import (
     adv_index, gather, gather_nd, index_put, index_tensor, one_hot, scatter_elements, scatter_nd,
-    sequence_mask, slice_scatter, take,
+    sequence_mask, slice_scatter, strided_set, take,
 )
 from .joining import concatenate, split, stack
 from .linalg import einsum, matmul, tensordot
@@ -33,9 +33,9 @@ from .scan import cumprod, cumsum, scanop
 from .schedules import arm_cpu, cuda, generic, hls, x86
 from .sort import argsort, searchsorted, sort, topk
 from .transform import (
-    dynamic_strided_slice, expand_dims, flip, layout_transform, meshgrid, repeat, reshape,
-    reverse_sequence, shape, sliding_window, squeeze, strided_slice, tensor_size, tile, transpose,
-    unravel_index,
+    dynamic_strided_slice, expand_dims, expand_like, flip, layout_transform, meshgrid, ndarray_size,
+    repeat, reshape, reverse_sequence, shape, sliding_window, squeeze, strided_slice, tensor_size,
+    tile, transpose, unravel_index,
 )
 
 
@@ -49,18 +49,18 @@ __all__ = [
     "argsort", "arm_cpu", "asin", "asinh", "atan", "atan2", "atanh", "bags", "bitwise_and",
     "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to", "cast", "ceil", "clip",
     "collapse_sum", "concatenate", "cos", "cosh", "cuda", "cumprod", "cumsum", "divide",
-    "dynamic_strided_slice", "einsum", "elemwise_sum", "equal", "erf", "exp", "expand_dims", "eye",
-    "fast_erf", "fast_exp", "fast_tanh", "flip", "floor", "floor_divide", "floor_mod", "full",
-    "full_like", "gather", "gather_nd", "generic", "greater", "greater_equal", "hls", "identity",
-    "image", "index_put", "index_tensor", "isfinite", "isinf", "isnan", "layout_transform", "left_shift",
-    "less", "less_equal", "log", "log10", "log2", "log_add_exp", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "matmul", "matrix_set_diag", "max", "maximum", "meshgrid", "min",
-    "minimum", "mod", "multiply", "negative", "nn", "not_equal", "one_hot", "power", "prod",
-    "reciprocal", "reinterpret", "repeat", "resampling", "reshape", "reverse_sequence",
-    "right_shift", "round", "rsqrt", "running", "sampling", "scanop", "scatter_elements",
-    "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign", "sin", "sinh",
-    "slice_scatter", "sliding_window", "sort", "special", "split", "sqrt", "square", "squeeze",
-    "stack", "strided_slice", "subtract", "sum", "tag", "take", "tan", "tanh", "tensor_size",
-    "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu", "trunc", "unravel_index",
-    "where", "windows", "x86",
+    "dynamic_strided_slice", "einsum", "elemwise_sum", "equal", "erf", "exp", "expand_dims",
+    "expand_like", "eye", "fast_erf", "fast_exp", "fast_tanh", "flip", "floor", "floor_divide",
+    "floor_mod", "full", "full_like", "gather", "gather_nd", "generic", "greater", "greater_equal",
+    "hls", "identity", "image", "index_put", "index_tensor", "isfinite", "isinf", "isnan",
+    "layout_transform", "left_shift", "less", "less_equal", "log", "log10", "log2", "log_add_exp",
+    "logical_and", "logical_not", "logical_or", "logical_xor", "matmul", "matrix_set_diag", "max",
+    "maximum", "meshgrid", "min", "minimum", "mod", "multiply", "ndarray_size", "negative", "nn",
+    "not_equal", "one_hot", "power", "prod", "reciprocal", "reinterpret", "repeat", "resampling",
+    "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "running", "sampling", "scanop",
+    "scatter_elements", "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign",
+    "sin", "sinh", "slice_scatter", "sliding_window", "sort", "special", "split", "sqrt", "square",
+    "squeeze", "stack", "strided_set", "strided_slice", "subtract", "sum", "tag", "take", "tan",
+    "tanh", "tensor_size", "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu",
+    "trunc", "unravel_index", "where", "windows", "x86",
 ]

@@ -106,7 +106,10 @@ def gather(data: Tensor, axis: int, indices: Tensor, mode: str = "fast") -> Tens
 
 
 def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
-    """The slices a[indices[0, ...], indices[1, ...], ...]; the first dimension numbers the axes."""
+    """The slices a[indices[0, ...], indices[1, ...], ...]; the first dimension numbers the axes.
+
+    Indices that are floats are cut to whole numbers, as TVM does it.
+    """
     depth = number(indices.shape[0])
     b = int(batch_dims)
     need(isinstance(depth, int) and depth + b <= a.ndim,
@@ -116,9 +119,64 @@ def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Tensor:
 
     def element(*i: PrimExpr) -> PrimExpr:
         at = [indices(d, *i[:count]) for d in range(depth)]
+        if dt.is_float(indices.dtype):
+            at = [O.cast(x, "int32") for x in at]
         return a(*i[:b], *at, *i[count:])
 
     return injective(shape, element, "T_gather_nd")
+
+
+def strided_set(a: Tensor, v: Tensor, begin: Tensor, end: Tensor, strides: Tensor | None = None
+                ) -> Tensor:
+    """`a` with a[begin[0]:end[0]:strides[0], ...] = v, as in numpy; the bounds are tensors.
+
+    An axis that a vector of bounds does not reach is taken whole, with the step 1. Elements for
+    which `v` has no value stay as they are.
+    """
+    need(v.ndim == a.ndim, f"strided_set: v {text(v.shape)} does not have the {a.ndim} dimensions "
+                           f"of {text(a.shape)}")
+    for name, given in (("begin", begin), ("end", end), ("strides", strides)):
+        need(given is None or given.ndim == 1 and dt.is_int(given.dtype)
+             and isinstance(number(given.shape[0]), int),
+             f"strided_set: {name} is a vector of integers, of a size that is known")
+
+    def at(values: Tensor | None, k: int, otherwise: Any) -> PrimExpr:
+        reached = values is not None and k < number(values.shape[0])
+        return O.cast(values(k), "int64") if reached else O.cast(O.convert(otherwise), "int64")
+
+    def place(k: int, i: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
+        """Which value of axis k of `v` goes to index i, and whether there is one."""
+        size, zero, one = O.cast(a.shape[k], "int64"), O.const(0, "int64"), O.const(1, "int64")
+        step = at(strides, k, 1)
+        up = O.greater(step, zero)
+        low, high = O.select(up, zero, -one), O.select(up, size, size - one)
+
+        def bound(values: Tensor, otherwise: Any) -> PrimExpr:
+            if k >= number(values.shape[0]):
+                return otherwise
+            x = at(values, k, 0)
+            return O.max_value_of(low, O.min_value_of(high, O.if_then_else(
+                O.less(x, zero), x + size, x)))
+
+        first, last = bound(begin, O.select(up, low, high)), bound(end, O.select(up, high, low))
+        far = O.select(up, O.cast(i, "int64") - first, first - O.cast(i, "int64"))
+        width, length = O.abs(step), O.select(up, last - first, first - last)
+        some = O.max_value_of(width, one)
+        index = O.floordiv(far, some)
+        inside = O.logical_and(O.logical_and(O.greater_equal(far, zero), O.less(far, length)),
+                               O.logical_and(O.equal(O.floormod(far, some), zero),
+                                             O.logical_and(O.greater(width, zero), O.less(
+                                                 index, O.cast(v.shape[k], "int64")))))
+        return index, inside
+
+    def element(*i: PrimExpr) -> PrimExpr:
+        found = [place(k, x) for k, x in enumerate(i)]
+        inside = found[0][1]
+        for _, more in found[1:]:
+            inside = O.logical_and(inside, more)
+        return O.if_then_else(inside, v(*[index for index, _ in found]), a(*i))
+
+    return injective(a.shape, element, "T_strided_set")
 
 
 def index_tensor(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
@@ -364,4 +422,5 @@ def sequence_mask(data: Tensor, valid_length: Tensor, mask_value: float = 0, axi
 
 
 __all__ = ["adv_index", "gather", "gather_nd", "index_put", "index_tensor", "one_hot",
-           "scatter_elements", "scatter_nd", "sequence_mask", "slice_scatter", "take"]
+           "scatter_elements", "scatter_nd", "sequence_mask", "slice_scatter", "strided_set",
+           "take"]

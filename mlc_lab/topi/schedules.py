@@ -2,8 +2,9 @@
 
 `topi.generic` and `topi.hls` inline what is cheap and leave the loops, `topi.x86` and
 `topi.arm_cpu` use cores and vectors, `topi.cuda` binds loops to blocks and threads of a GPU. TVM
-has a function for each operator; here the stages decide: what has a reduction is a reduction, whatever it is called. The
-operators themselves are the same in each (`topi.cuda.conv2d_nchw` is `topi.nn.conv2d_nchw`).
+has a function for each operator; here the stages decide: what has a reduction is a reduction,
+whatever it is called. The operators themselves are the same in each (`topi.cuda.conv2d_nchw` is
+`topi.nn.conv2d_nchw`).
 """
 
 from __future__ import annotations

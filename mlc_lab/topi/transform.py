@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Sequence
 
 from .. import te
@@ -9,7 +10,7 @@ from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.expr import IntImm, PrimExpr
 from .utils import (
-    axes as axis_names, axis_of, axes_of, need, number, product, shape_of, simplify,
+    axes as axis_names, axis_of, axes_of, differ, need, number, product, shape_of, simplify,
     text, unravel, zero_of,
 )
 
@@ -238,11 +239,18 @@ def sliding_window(data: Tensor, axis: int, window_shape: Sequence[int],
 
 def reverse_sequence(a: Tensor, seq_lengths: Tensor, seq_axis: int = 1, batch_axis: int = 0
                      ) -> Tensor:
-    """The first seq_lengths[b] elements along `seq_axis` in reverse order, the rest as they are."""
+    """The first seq_lengths[b] elements along `seq_axis` in reverse order, the rest as they are.
+
+    A length above the size of the axis is that size, one below zero is zero.
+    """
     s, b = (axis_of("reverse_sequence", x, a.ndim) for x in (seq_axis, batch_axis))
+    need(seq_lengths.ndim == 1 and not differ(seq_lengths.shape[0], a.shape[b]),
+         f"reverse_sequence: the lengths {text(seq_lengths.shape)} are not one for each of the "
+         f"{text([a.shape[b]])} of axis {b}")
 
     def element(*i: PrimExpr) -> Any:
-        length = O.cast(seq_lengths(i[b]), i[s].dtype)
+        length = O.min_value_of(O.cast(seq_lengths(i[b]), i[s].dtype),
+                                O.cast(a.shape[s], i[s].dtype))
         turned = O.if_then_else(i[s] < length, length - 1 - i[s], i[s])
         return a(*[turned if k == s else x for k, x in enumerate(i)])
 
@@ -353,9 +361,44 @@ def tensor_size(array: Tensor, dtype: str = "int32") -> Tensor:
     return te.compute((), lambda: count, name="T_ndarray_size", tag="injective")
 
 
+ndarray_size = tensor_size  # TVM's name
+
+
+def expand_like(a: Tensor, shape_like: Tensor, axis: int | Sequence[int]) -> Tensor:
+    """`a` repeated along new axes, those of `shape_like` that `axis` names, to its shape."""
+    new = sorted(axes_of("expand_like", axis, shape_like.ndim))
+    old = [k for k in range(shape_like.ndim) if k not in new]
+    if not old and a.ndim == 1 and number(a.shape[0]) == 1:  # a scalar, as TVM has it
+        return te.compute(shape_like.shape, lambda *i: a(0), name="T_expand_like", tag="broadcast",
+                          varargs_names=axis_names(shape_like.ndim))
+    need(len(old) == a.ndim and not any(
+        differ(d, shape_like.shape[k]) for d, k in zip(a.shape, old)),
+        f"expand_like: {text(a.shape)} and the new axes {new} do not make "
+        f"{text(shape_like.shape)}")
+    return te.compute(shape_like.shape, lambda *i: a(*[i[k] for k in old]), name="T_expand_like",
+                      tag="broadcast", varargs_names=axis_names(shape_like.ndim))
+
+
+#: functions that TVM's `topi.transform` has, and the files that they are in here
+_ELSEWHERE = {
+    "one_hot": "indexing", "take": "indexing", "gather": "indexing", "gather_nd": "indexing",
+    "strided_set": "indexing", "sequence_mask": "indexing", "adv_index": "indexing",
+    "matrix_set_diag": "creation", "trilu": "creation", "arange": "creation",
+    "concatenate": "joining", "split": "joining", "stack": "joining", "matmul": "linalg",
+    "tensordot": "linalg", "where": "broadcast",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """A function that TVM has in this module."""
+    if name in _ELSEWHERE:
+        return getattr(import_module(f"{__package__}.{_ELSEWHERE[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = [
-    "dynamic_strided_slice", "expand_dims", "flatten", "flip", "injective", "layout_transform",
-    "meshgrid", "repeat", "reshape", "reverse_sequence", "shape", "sliding_window",
-    "slice_bounds", "squeeze", "strided_slice", "tensor_size", "tile", "transpose",
-    "unravel_index",
+    "dynamic_strided_slice", "expand_dims", "expand_like", "flatten", "flip", "injective",
+    "layout_transform", "meshgrid", "ndarray_size", "repeat", "reshape", "reverse_sequence",
+    "shape", "sliding_window", "slice_bounds", "squeeze", "strided_slice", "tensor_size", "tile",
+    "transpose", "unravel_index",
 ]

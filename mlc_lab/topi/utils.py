@@ -10,6 +10,7 @@ from ..ir import dtype as dt
 from ..te.tensor import Tensor
 from ..tir import op as O
 from ..tir.buffer import extent_of
+from ..tir.data_layout import Layout
 from ..tir.expr import IntImm, PrimExpr
 
 
@@ -186,3 +187,14 @@ def pair(value: Any, count: int, name: str) -> list[Any]:
     if len(value) != count:
         raise ValueError(f"{name} takes one number or {count}, got {tuple(value)}")
     return [number(v) for v in value]
+
+
+def get_shape(src_shape: Sequence[Any], src_layout: Any, dst_layout: Any) -> tuple:
+    """The sizes of `src_shape`, which is in one layout, in the order of another of the same axes.
+
+    ValueError where the layouts split an axis by different factors: then other sizes are wanted.
+    """
+    src, dst = (x if isinstance(x, Layout) else Layout(x) for x in (src_layout, dst_layout))
+    need(sorted(src.parts, key=str) == sorted(dst.parts, key=str) and len(src) == len(src_shape),
+         f"get_shape: {text(src_shape)} in the layout {src.name} has no such shape in {dst.name}")
+    return get_const_tuple([src_shape[src.index_of(letter)] for letter, _ in dst.parts])

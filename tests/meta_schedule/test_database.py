@@ -46,6 +46,7 @@ def test_the_best_come_first_and_failures_do_not_count(database):
     record(database, [], "crash")
     assert len(database) == 4
     assert [r.time for r in database.get_top_k(matmul(), 2)] == [1e-3, 2e-3]
+    assert database.get_top_k(matmul(), 0) == [] == database.get_top_k(matmul(), -1)
     assert database.query_best(matmul()).time == 1e-3
     assert [r.status for r in database.query_all(matmul())] == ["ok"] * 3 + ["crash"]
     assert database.query_best(matmul(16)) is None and not database.has_workload(matmul(16))

@@ -35,3 +35,25 @@ def test_a_context_may_have_no_program():
     assert context.args_info == []
     with pytest.raises(ms.SpaceError, match="has no program"):
         context.generate_design_space()
+
+
+def test_a_random_model_goes_on_where_it_was_saved(tmp_path):
+    from mlc_lab.meta_schedule.cost_model import RandomModel
+    from mlc_lab.reading.errors import DataError
+
+    model, context = RandomModel(seed=3), ms.TuneContext()
+    model.predict(context, [None] * 5)
+    model.save(str(tmp_path / "model"))
+    first = model.predict(context, [None] * 7)
+    model.load(str(tmp_path / "model"))
+    assert (model.predict(context, [None] * 7) == first).all()
+    for text in ("{}", "[1]", '{"random_model": {"bit_generator": "PCG64"}, "max_range": 1}', "x"):
+        (tmp_path / "other").write_text(text)
+        with pytest.raises(DataError):
+            model.load(str(tmp_path / "other"))
+
+
+@pytest.mark.parametrize("name", ["f_build", "f_export"])
+def test_functions_that_a_builder_would_not_call_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name}='mine'.*PyBuilder"):
+        ms.builder.LocalBuilder(**{name: "mine"})

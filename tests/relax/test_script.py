@@ -477,3 +477,26 @@ def f(x: R.Tensor((2,), "float32")) -> R.Tuple:
     assert len(func.ret_struct_info.fields) == 2
     with pytest.raises(DiagnosticError, match="declared to give a tuple"):
         from_source(text.replace("VALUE", "R.exp(x)"))
+
+
+def test_a_symbol_may_be_made_by_its_name():
+    func = from_source("""
+@R.function
+def f(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n * 2", 1), "float32"):
+    n = T.Var("n", "int64")
+    gv = R.reshape(x, (n * 2, 1))
+    return gv
+""")
+    n, rows = func.params[0].struct_info.shape[0], func.ret_struct_info.shape[0]
+    assert structural_equal(rows, n * 2)
+
+
+def test_a_variable_of_a_kernel_may_be_made_by_its_name():
+    func = from_source("""
+@T.prim_func
+def f(a: T.handle):
+    m = T.Var("m", "int32")
+    A = T.match_buffer(a, (m,), "float32")
+    A[0] = T.float32(1)
+""")
+    assert func.buffer_map[func.params[0]].shape[0].name == "m"

@@ -122,3 +122,66 @@ def test_symbolic_shapes():
 def test_refusals(operator, words):
     with pytest.raises(ValueError, match=words):
         operator(te.placeholder((2, 3, 4)))
+
+
+@pytest.mark.parametrize("lengths", [[1, 2, 3, 4], [-1, 0, 9, 2]])
+def test_lengths_of_sequences_are_kept_inside(lengths):
+    x = np.arange(20, dtype="int32").reshape(4, 5)
+    want = x.copy()
+    for row, length in zip(want, lengths):
+        length = min(max(length, 0), 5)
+        row[:length] = row[:length][::-1]
+    check(lambda a, n: topi.reverse_sequence(a, n, 1, 0), [x, np.array(lengths, "int32")], want)
+    with pytest.raises(ValueError, match="not one for each"):
+        run(lambda a, n: topi.reverse_sequence(a, n, 1, 0), x, np.array([1, 2], "int32"))
+
+
+@pytest.mark.parametrize("begin, end, strides", [
+    ([0, 3, 0], [4, 1, 4], [1, -1, 2]), ([1, -1, 0], [4, -5, 3], [2, -1, 1]),
+    ([1, 1], [4, 4], None), ([1, 1, 0], [2, 3, 3], [1]), ([-9, 0, 0], [9, 9, 9], [2, 1, 1]),
+    ([2, 0, 0], [1, 4, 3], [1, 1, 1]), ([9, 9, 9], [-9, -9, -9], [-1, -2, -3]),
+])
+def test_a_slice_is_set(begin, end, strides):
+    x = array(3, 4, 3)
+    full = [*(strides or []), 1, 1, 1]
+    cut = tuple(slice(b, None if step < 0 and e < -n else e, step)
+                for b, e, step, n in zip(begin, end, full, x.shape))
+    v = array(*x[cut].shape) if x[cut].size else array(1, 1, 1)
+    want = x.copy()
+    if x[cut].size:
+        want[cut] = v
+    bounds = [np.array(b, "int32") for b in (begin, end, strides) if b is not None]
+    check(lambda *t: topi.strided_set(*t), [x, v, *bounds], want)
+
+
+def test_a_slice_with_too_few_values_reads_none_outside():
+    x, v = array(4), array(2)
+    bounds = [np.array([b], "int32") for b in (0, 4)]
+    check(lambda *t: topi.strided_set(*t), [x, v, *bounds], np.concatenate([v, x[2:]]))
+    with pytest.raises(ValueError, match="begin is a vector"):
+        run(lambda *t: topi.strided_set(*t), x, v, x, bounds[1])
+
+
+def test_it_is_expanded_like_another():
+    x, like = array(3), array(2, 3, 4)
+    check(lambda a, b: topi.expand_like(a, b, [0, -1]), [x, like],
+          np.broadcast_to(x[None, :, None], (2, 3, 4)))
+    check(lambda a, b: topi.expand_like(a, b, [0, 1, 2]), [x[:1], like],
+          np.full((2, 3, 4), x[0]))
+    with pytest.raises(ValueError, match="do not make"):
+        run(lambda a, b: topi.expand_like(a, b, [0, 1]), x, like)
+
+
+def test_names_that_tvm_has_elsewhere():
+    assert topi.transform.one_hot is topi.one_hot and topi.transform.trilu is topi.trilu
+    assert topi.ndarray_size is topi.tensor_size
+    assert topi.utils.get_shape((3, 2, 32, 48, 16), "NCHW16c", "NC16cWH") == (3, 2, 16, 48, 32)
+    with pytest.raises(ValueError, match="no such shape"):
+        topi.utils.get_shape((1, 2, 3, 4), "NCHW", "NCHW4c")
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        topi.transform.nothing
+
+
+def test_indices_that_are_floats_are_cut():
+    x, at = array(4, 3), np.array([[1.9, 0.0, 3.5]], "float32")
+    check(topi.gather_nd, [x, at], x[[1, 0, 3]])

@@ -1,1 +1,1 @@
-"""What of TVM's `contrib` the notes and tutorials use: files, compilers, a library, drawings, memory."""
+"""What of TVM's `contrib` the notes and tutorials use: files, compilers, a library, drawings."""

@@ -148,7 +148,7 @@ class Database(SessionLog):
                   ) -> list[TuningRecord]:
         """The fastest `top_k` records of a program (a Workload or a module), best first."""
         workload = self._as_workload(workload)
-        if workload is None:
+        if workload is None or top_k <= 0:
             return []
         more, values = ("AND target=? ", [str(target)]) if target is not None else ("", [])
         return self._records(f"WHERE workload=? {more}AND time IS NOT NULL AND status='ok' "

@@ -107,15 +107,23 @@ class LocalBuilder(Builder):
     max_workers: processes; by default one less than the cores one may use.
     timeout_sec: after that a build is given up, and its worker replaced.
     memory_mb: what a build may take.
+
+    Raises ValueError for functions of one's own, `f_build` and `f_export`.
     """
 
     def __init__(self, max_workers: int | None = None, timeout_sec: float = 15.0,
-                 memory_mb: int = 4096, f_build: Callable | None = None,
-                 f_export: Any = None, initializer: Any = None) -> None:
-        del f_export, initializer  # nothing is exported, and workers load what they need
+                 memory_mb: int = 4096, f_build: Any = None, f_export: Any = None,
+                 initializer: Any = None) -> None:
+        del initializer  # workers load what they need
+        for name, given in (("f_build", f_build), ("f_export", f_export)):
+            if given is not None:
+                raise ValueError(
+                    f"LocalBuilder builds in processes that know nothing of {name}={given!r}: "
+                    "write a class under ms.builder.PyBuilder whose build(build_inputs) calls it, "
+                    "and give that as `builder`")
         cpus = usable_cpus()
         self.max_workers = max_workers or max(1, min(8, len(cpus) - 1))
-        self.timeout_sec, self.memory_mb, self.f_build = timeout_sec, memory_mb, f_build
+        self.timeout_sec, self.memory_mb = timeout_sec, memory_mb
         self.pool = shared_pool(SERVICE, "build", self.max_workers, cpus[:-1], memory_mb << 20, 1)
 
     def submit(self, build_input: BuilderInput) -> Future:

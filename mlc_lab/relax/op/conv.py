@@ -1,6 +1,7 @@
 """Convolutions of one, two and three dimensions, and transposed ones, in any layout of letters.
 
-A layout may split an axis, as NCHW16c does: such tensors are unpacked, computed on and packed again.
+A layout may split an axis, as NCHW16c does: such tensors are unpacked, computed on and packed
+again.
 """
 
 from __future__ import annotations

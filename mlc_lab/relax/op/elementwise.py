@@ -9,7 +9,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, as_expr
 from ..struct_info import MAKERS, PrimStructInfo, StructInfo, TensorStructInfo
 from .common import (
-    broadcast_dims, join_dtype, like, misfit, misfit_kind, need_bits, need_float, need_integer, need_number,
+    broadcast_dims, join_dtype, like, misfit, misfit_kind, need_bits, need_float, need_integer,
+    need_number,
     on_vdevice, show, tensor_info, tensor_of,
 )
 from .create import full_like

@@ -222,7 +222,7 @@ class RelaxFunction:
         parser = self.parser
         if isinstance(value, Pending):
             value = parser.settle(value, name)
-        if isinstance(value, E.Var) and value.name == "":
+        if isinstance(value, E.Var) and value.name in ("", name):
             self.symbol(name, value.with_name(name))
             parser.define(name, self.symbols[name])
         elif isinstance(value, MatchCastValue):
@@ -333,8 +333,8 @@ class RelaxFunction:
         self.result = self.builder.as_leaf(body)
         info = self.result.struct_info_
         if self.any_tuple and not isinstance(info, TupleStructInfo):
-            raise self.parser.error(node, f"the function is declared to give a tuple, here it gives "
-                                          f"{show(info)}",
+            raise self.parser.error(node, "the function is declared to give a tuple, here it "
+                                          f"gives {show(info)}",
                                     "correct the annotation after ->, or leave it out")
         if self.ret is not None and (info is None or struct_info_base_check(
                 self.ret, info) is BaseCheck.FAIL_L0):

@@ -31,7 +31,7 @@ used after).
 
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from .rewriting import (
     Binding, BindingBlock, Expr, Function, GlobalVar, If, IRModule, MatchCast, Pass, PassContext,

@@ -46,7 +46,7 @@ from .in_order import InOrder
 from .in_place import written_in_place
 from .legalize_ops import LegalizeOps
 from .rewriting import (
-    CALL_TIR, Binding, BindingBlock, Call, Constant, DataflowVar, Expr, Function, If, MatchCast,
+    CALL_TIR, Binding, BindingBlock, Call, Constant, Expr, Function, If, MatchCast,
     Pass, PassContext, Replacer, SeqExpr, ShapeExpr, TensorStructInfo, Tuple, TupleGetItem,
     TupleStructInfo, Var, VarBinding, is_call_of, is_pure_call, make_pass, map_functions, op_name,
     same_bindings, with_body,
@@ -295,7 +295,7 @@ class _Folder(InOrder):
                 folded = None if binding.var in self.written else self.fold(value)
                 if folded is not None:
                     value = folded
-                if type(value) is Constant and type(binding.var) is DataflowVar:
+                if type(value) is Constant and binding.var not in self.written:
                     self.replace.vars[binding.var] = value
                     continue
                 if type(value) is Tuple:

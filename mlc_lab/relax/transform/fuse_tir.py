@@ -253,12 +253,8 @@ class FusedKernel:
             handle = E.Var(f"p_{buffer.name}", "handle")
             params.append(handle)
             buffer_map[handle] = buffer
-        attrs: dict[str, Any] = {"tir.noalias": True}
-        symbol = attr(self.func, "global_symbol")
-        if symbol is not None:
-            attrs["global_symbol"] = symbol
         return PrimFunc((*params, *self.dims), BlockRealize((), True, root), None, buffer_map,
-                        attrs)
+                        {"tir.noalias": True})
 
     # ------------------------------------------------------------------------- parameters
 

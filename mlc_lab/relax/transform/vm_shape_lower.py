@@ -18,13 +18,15 @@ After::
 The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and that
 dimensions agree. A dimension of `match_shape` is a code and a number: 0 must equal the number,
 1 is stored to that place of the heap, 2 may be anything, 3 must equal that place of the heap. A
-dimension of `make_shape` is 0 with the number, or 1 with the place in the heap.
+dimension of `make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also
+be 2 with the place of a float64.
 """
 
 from __future__ import annotations
 
 from typing import Any, Sequence
 
+from ...ir.dtype import is_float
 from ...ir.module import GlobalVar, IRModule
 from ...ir.structural import structural_equal
 from ...ir.transform import Pass, PassContext
@@ -32,7 +34,7 @@ from ...tir import expr as E
 from ...tir.buffer import decl_buffer
 from ...tir.function import PrimFunc
 from ...tir.functor import free_vars, substitute
-from ...tir.op import as_int
+from ...tir.op import as_int, cast, reinterpret
 from ...tir.stmt import BufferStore, seq
 from ..expr import (
     Binding, BindingBlock, Call, DataTypeImm, Expr, ExternFunc, Function, If, MatchCast, PrimValue,
@@ -47,7 +49,7 @@ from .lowering import VOID, all_bindings, for_effect
 from .rewriting import fresh_name, make_pass
 
 ASSERT_IMM, STORE, SKIP, ASSERT_HEAP = range(4)
-USE_IMM, LOAD = range(2)
+USE_IMM, LOAD, LOAD_FLOAT = range(3)
 
 
 class _Lower:
@@ -100,6 +102,8 @@ class _Lower:
             elif type(e) is Call:
                 for arg in e.args:
                     expr(arg)
+            elif type(e) is If:
+                expr(e.cond)
 
         for param in self.func.params:
             info(param.struct_info_)
@@ -213,7 +217,8 @@ class _Lower:
             return self.emit("vm.builtin.make_shape", self.heap, len(expr.values), *codes,
                              out=ShapeStructInfo(ndim=len(expr.values)))
         if type(expr) is PrimValue and not isinstance(expr.value, (E.IntImm, E.FloatImm)):
-            return self.emit("vm.builtin.make_prim_value", self.heap, LOAD, self.known(expr.value),
+            code = LOAD_FLOAT if is_float(expr.value.dtype) else LOAD
+            return self.emit("vm.builtin.make_prim_value", self.heap, code, self.known(expr.value),
                              out=PrimStructInfo(expr.value.dtype))
         if type(expr) is Tuple:
             new = tuple(map(self.leaf, expr.fields_))
@@ -245,7 +250,7 @@ class _Lower:
                 value = Call.from_fields(value.op, args, value.attrs, value.sinfo_args,
                                          value.struct_info_)
         elif type(value) is If:
-            value = If.from_fields(value.cond, self.branch(value.true_branch),
+            value = If.from_fields(self.leaf(value.cond), self.branch(value.true_branch),
                                    self.branch(value.false_branch), value.struct_info_)
         else:
             value = self.leaf(value)
@@ -297,6 +302,9 @@ def _builtin(name: str, args: Sequence[Any], out: StructInfo) -> Call:
 
 
 def _as_int64(e: E.PrimExpr) -> E.PrimExpr:
+    """What stands in the heap for a value: a float by its bits, as float64."""
+    if is_float(e.dtype):
+        return reinterpret("int64", cast(e, "float64"))
     return e if e.dtype == "int64" else E.Cast("int64", e)
 
 

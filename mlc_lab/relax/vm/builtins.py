@@ -194,8 +194,10 @@ def make_shape(heap: NDArray, ndim: int, *codes: int) -> Shape:
                        for k in range(0, 2 * ndim, 2)))
 
 
-def make_prim_value(heap: NDArray, code: int, number: int) -> int:
-    """A scalar, given or from the table."""
+def make_prim_value(heap: NDArray, code: int, number: int) -> int | float:
+    """A scalar, given or from the table, where floats stand by their bits."""
+    if code == 2:
+        return float(heap._view()[number:number + 1].view("float64")[0])
     return number if code == 0 else int(heap._view()[number])
 
 

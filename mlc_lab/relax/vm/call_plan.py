@@ -321,6 +321,8 @@ class Reader:
 
     def make_prim_value(self, instruction: CallInstr) -> Dim:
         code, value = (a.value for a in instruction.args[1:3])
+        if code == 2:
+            raise NotCompiled("it computes a float from sizes")
         return Slot(value) if code else value
 
     def shape_of(self, instruction: CallInstr) -> tuple[Dim, ...]:

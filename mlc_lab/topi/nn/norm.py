@@ -189,9 +189,9 @@ def batch_norm(data: Tensor, gamma: Tensor, beta: Tensor, moving_mean: Tensor, m
     """[normalised data, new moving mean, new moving variance], per channel `axis` (1 by default).
 
     In training the statistics are those of the batch, and the moving ones go towards them by
-    `momentum` (the variance over n, as TVM has it; torch has n - 1); else the moving ones are used and kept.
-    The normalised data is one elementwise block: what depends on the channel alone is hoisted out
-    of the inner loops by the backend.
+    `momentum` (the variance over n, as TVM has it; torch has n - 1); else the moving ones are used
+    and kept. The normalised data is one elementwise block: what depends on the channel alone is
+    hoisted out of the inner loops by the backend.
     """
     k = axis_of("batch_norm", 1 if axis is None else axis, data.ndim)
     epsilon = 1e-5 if epsilon is None else epsilon

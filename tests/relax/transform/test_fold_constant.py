@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mlc_lab import relax
+from mlc_lab import cpu, relax
 from mlc_lab.relax import op as R
 from mlc_lab.relax.transform import FoldConstant, fold_constant
 
@@ -27,7 +27,7 @@ def folded(made):
             out = bb.emit_output(bb.normalize(made))
         bb.emit_func_output(out)
     func = FoldConstant()(bb.get())["main"]
-    constants = [b.value for block in func.body.blocks for b in block.bindings]
+    constants = [func.body.body, *(b.value for block in func.body.blocks for b in block.bindings)]
     return next(c.data.numpy() for c in constants if isinstance(c, relax.Constant))
 
 
@@ -46,3 +46,14 @@ def test_what_is_moved_is_what_the_kernel_would_make(name, dtype, monkeypatch):
 def test_what_computes_is_not_moved():
     x = np.random.default_rng(0).random((40, 50), "float32")
     np.testing.assert_array_equal(folded(R.add(relax.const(x), relax.const(x))), x + x)
+
+
+def test_the_constant_takes_the_place_of_a_result_too():
+    bb = relax.BlockBuilder()
+    with bb.function("main", []):
+        x = bb.emit(R.add(relax.const([1.0], "float32"), relax.const([2.0], "float32")))
+        bb.emit_func_output(x)
+    func = FoldConstant()(bb.get())["main"]
+    assert not func.body.blocks and func.body.body.data.numpy().tolist() == [3.0]
+    vm = relax.VirtualMachine(relax.build(bb.get(), "llvm"), cpu())
+    assert vm["main"]().numpy().tolist() == [3.0]

@@ -68,7 +68,7 @@ def _conv(rank: int) -> None:
         x, alone = unbatched(im, x)
         spread, steps = each(dilation, rank), each(stride, rank)
         widths = _widths(padding, spread, im.shape(weight)[2:], steps, rank)
-        out = im.emit(build(x, weight, steps, widths, spread, groups))
+        out = im.emit(build(x, weight, steps, widths, spread, groups, out_dtype=im.dtype(x)))
         out = _with_bias(im, out, bias, rank)
         return im.emit(op.squeeze(out, [0])) if alone else out
 
@@ -79,11 +79,13 @@ def _conv(rank: int) -> None:
         x, alone = unbatched(im, x)
         steps, widths, extra = (each(v, rank) for v in (stride, padding, output_padding))
         if all(e < s for e, s in zip(extra, steps)):
-            out = im.emit(turned(x, weight, steps, widths, extra, each(dilation, rank), groups))
+            out = im.emit(turned(x, weight, steps, widths, extra, each(dilation, rank), groups,
+                                 out_dtype=im.dtype(x)))
         else:  # more behind: less is cut off there, and beyond the kernel's reach there are zeros
             behind = [p - e for p, e in zip(widths, extra)]
             out = im.emit(turned(x, weight, steps, [*widths, *(max(b, 0) for b in behind)],
-                                 [0] * rank, each(dilation, rank), groups))
+                                 [0] * rank, each(dilation, rank), groups,
+                                 out_dtype=im.dtype(x)))
             out = padded(im, out, [w for b in reversed(behind) for w in (0, max(-b, 0))])
         out = _with_bias(im, out, bias, rank)
         return im.emit(op.squeeze(out, [0])) if alone else out

@@ -36,14 +36,14 @@ def _matmul(im: Importer, a: Expr | list | tuple, b: Any = None, *, dim: int = -
         return _tensordot(im, x, y, [-1], [-1])
     if 0 in (im.ndim(x), im.ndim(y)):
         return im.emit(op.multiply(x, y))
-    return im.emit(op.matmul(x, y))
+    return im.emit(op.matmul(x, y, im.dtype(x)))
 
 
 @rule("linear")
 def linear(im: Importer, x: Expr, weight: Expr, bias: Expr | None = None) -> Any:
     """x weight^T + bias"""
     turned = weight if im.ndim(weight) == 1 else im.emit(op.permute_dims(weight))
-    out = im.emit(op.matmul(x, turned))
+    out = im.emit(op.matmul(x, turned, im.dtype(x)))
     return out if bias is None else im.emit(op.add(out, bias))
 
 
@@ -72,13 +72,14 @@ def _sum_of(im: Importer, c: Expr, out: Expr, beta: Operand, alpha: Operand) -> 
 @rule("addmm", "baddbmm", "addmv", "sspaddmm")
 def _addmm(im: Importer, c: Expr, a: Expr, b: Expr, *, beta: Operand = 1, alpha: Operand = 1
            ) -> Any:
-    return _sum_of(im, c, im.emit(op.matmul(a, b)), beta, alpha)
+    return _sum_of(im, c, im.emit(op.matmul(a, b, im.dtype(a))), beta, alpha)
 
 
 @rule("addbmm")
 def _addbmm(im: Importer, c: Expr, batch1: Expr, batch2: Expr, *, beta: Operand = 1,
             alpha: Operand = 1) -> Any:
-    return _sum_of(im, c, im.emit(op.sum(im.emit(op.matmul(batch1, batch2)), [0])), beta, alpha)
+    products = im.emit(op.matmul(batch1, batch2, im.dtype(batch1)))
+    return _sum_of(im, c, im.emit(op.sum(products, [0])), beta, alpha)
 
 
 @rule("addr")
