@@ -17,6 +17,23 @@ TYPES = {
 }
 
 
+#: bytes of shared memory that a kernel can name itself; more of it comes with the launch
+_STATIC_SHARED = 49152
+
+
+def _shared(gen: KernelGen, shared: list[str]) -> list[str]:
+    """The declarations of shared memory: arrays, or parts of one whose size the launch gives."""
+    if gen.shared_bytes <= _STATIC_SHARED:
+        return [f"__shared__ {line}" for line in shared]
+    whole, at = gen.unique("shared_memory"), 0
+    lines = [f"extern __shared__ __align__(16) unsigned char {whole}[];"]
+    for kind, name, nbytes in gen.shared_arrays:
+        lines.append(f"{kind}* const {name} = ({kind}*)({whole} + {at});")
+        at += -(-nbytes // 16) * 16
+    gen.dynamic_shared = at
+    return lines
+
+
 def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
     params = []
     for p in gen.pointers:
@@ -28,7 +45,7 @@ def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
     return [
         f'extern "C" __global__ void{bounds} {gen.name}(', f"    {', '.join(params)}) {{",
         *(f"  const {gen.type_of(a.dtype)} {a.name} = {a.tag};" for a in gen.axes),
-        *(f"  __shared__ {line}" for line in shared), *body, "}",
+        *(f"  {line}" for line in _shared(gen, shared)), *body, "}",
     ]
 
 

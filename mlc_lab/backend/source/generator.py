@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.module import IRModule
 from ...lower.common import LowerError
 from ...lower.split_host_device import axes_of, is_kernel, launch_extents
@@ -82,6 +83,8 @@ class KernelSource:
         How many threads each axis has: an expression of the kernel's parameters.
     shared_bytes : int
         Bytes of shared memory in a block.
+    dynamic_shared : int
+        Bytes of it that a launch has to ask for: all, where a language wants that; else 0.
     """
 
     name: str
@@ -92,6 +95,7 @@ class KernelSource:
     extents: Mapping[str, E.PrimExpr]
     shared_bytes: int
     parts: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
+    dynamic_shared: int = 0
 
 
 class KernelGen(ExprGen):
@@ -104,6 +108,8 @@ class KernelGen(ExprGen):
         self.noalias = bool(as_int((func.attrs or {}).get("tir.noalias", 0)))
         self.lines: list[str] = []
         self.shared: list[str] = []
+        self.shared_arrays: list[tuple[str, str, int]] = []  # type, name and bytes of each
+        self.dynamic_shared = 0
         self.depth = 1
         self.told: str | None = None  # the block whose name stands above
         self.shared_bytes = 0
@@ -159,14 +165,19 @@ class KernelGen(ExprGen):
 
     def define(self, var: E.Var, name: str = "") -> str:
         """A name of its own for a variable."""
-        base = re.sub(r"\W", "_", name or var.name, flags=re.ASCII) or "v"
+        found = self.unique(name or var.name)
+        self.names[var] = found
+        return found
+
+    def unique(self, name: str) -> str:
+        """A name that nothing has yet, as the language allows it."""
+        base = re.sub(r"\W", "_", name, flags=re.ASCII) or "v"
         base = f"v{base}" if base[0].isdigit() or base.startswith("__") else base
         found, number = base, 0
         while found in self.taken:
             number += 1
             found = f"{base}_{number}"
         self.taken.add(found)
-        self.names[var] = found
         return found
 
     def write(self) -> KernelSource:
@@ -179,7 +190,8 @@ class KernelGen(ExprGen):
         text = "\n".join([*preamble, *([""] if preamble else []), *helpers,
                           *([""] if helpers else []), *frame]) + "\n"
         return KernelSource(self.name, text, self.pointers, self.scalars, self.block_dims,
-                            self.extents, self.shared_bytes, (preamble, helpers, frame))
+                            self.extents, self.shared_bytes, (preamble, helpers, frame),
+                            self.dynamic_shared)
 
     # -- statements -------------------------------------------------------------------------------
 
@@ -281,6 +293,9 @@ class KernelGen(ExprGen):
                 "alignas(16) " if self.d.name == "metal" else "")
             self.shared.append(f"{align}{kind} {name}[{max(size, 1)}];" if self.d.c_like else
                                f"{name} : array<{kind}, {max(size, 1)}>;")
+            nbytes = max(size, 1) * dt.bytes_of(s.dtype)
+            self.shared_arrays.append((kind, name, nbytes))
+            self.shared_bytes += nbytes
         else:
             self.line(f"{kind} {name}[{max(size, 1)}];" if self.d.c_like else
                       f"var {name} : array<{kind}, {max(size, 1)}>;")
