@@ -243,8 +243,8 @@ class NDArray(Tensor):
         driver = self._driver()
         real = driver is not None and not driver.host_memory
         if real and not self.is_contiguous():
-            raise ValueError(f"cannot copy into a view on {self.device!r} whose elements do not lie "
-                             f"next to each other (strides {tuple(self.strides)}): copy into a "
+            raise ValueError(f"cannot copy into a view on {self.device!r} whose elements do not "
+                             f"lie next to each other (strides {tuple(self.strides)}): copy into a "
                              "compact tensor")
         view = _aligned(self.shape, np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
                         ) if real else self._view()

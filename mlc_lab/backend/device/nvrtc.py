@@ -1,8 +1,8 @@
 """NVRTC, NVIDIA's compiler at run time: from CUDA C to machine code. It needs no GPU.
 
-It comes with the packages `cuda-bindings` and `nvidia-cuda-nvrtc` (versions 12 and 13). Programs with
-`float16` or `bfloat16` include headers of the CUDA runtime; `cuda-pathfinder` finds them in the package
-`nvidia-cuda-runtime`, in conda, or in an installed toolkit.
+It comes with the packages `cuda-bindings` and `nvidia-cuda-nvrtc` (versions 12 and 13). Programs
+with `float16` or `bfloat16` include headers of the CUDA runtime; `cuda-pathfinder` finds them in
+the package `nvidia-cuda-runtime`, in conda, or in an installed toolkit.
 """
 
 from __future__ import annotations
