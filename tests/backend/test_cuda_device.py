@@ -89,6 +89,25 @@ def test_nvrtc_compiles_dynamic_shared_memory_and_types():
     assert b".target sm_80" in nvrtc.compile_cuda(text, "main", "sm_80", "ptx")
 
 
+def test_nvrtc_compiles_the_division_of_64_bits():
+    """A type of two words cannot be called: `long long(0)`."""
+    if not nvrtc.available():
+        missing("cuda", "NVRTC is not there")
+    mod = from_source('''
+@T.prim_func
+def main(A: T.Buffer((64,), "int64"), n: T.int64):
+    for t in T.thread_binding(64, thread="threadIdx.x"):
+        with T.block("A"):
+            v = T.axis.spatial(64, t)
+            A[v] = A[v] % n + A[v] // n
+''')
+    from mlc_lab.backend.source import sources
+
+    text = sources(lower(mod, target="cuda"), "cuda")["main_kernel"].text
+    assert "floormod" in text
+    nvrtc.compile_cuda(text, "main", "sm_90")
+
+
 def test_an_architecture_newer_than_the_compiler_gets_ptx():
     if not nvrtc.available():
         missing("cuda", "NVRTC is not there")
@@ -153,12 +172,11 @@ def test_torch_shares_memory_both_ways(dev):
 
 
 def test_time_by_events(dev):
-    mod = product(256, 256, 256)
-    sch = Schedule(mod)
+    sch = Schedule(product(256, 256, 256))
     i, j, _ = sch.get_loops(sch.get_block("C"))
     sch.bind(i, "blockIdx.x")
     sch.bind(j, "threadIdx.x")
-    there = [tvm.nd.array(x, dev) for x in arguments(mod)]
+    there = [tvm.nd.array(x, dev) for x in arguments(sch.mod)]
     rt = tvm.build(sch.mod, target="cuda")
     warm = rt.time_evaluator("main", dev, number=20, repeat=5)(*there)
     assert warm.clock == "" and 1e-6 < warm.median < 1e-2

@@ -73,7 +73,7 @@ CUDA = Dialect(
         "float_ubits": "__float_as_uint({0})", "ubits_float": "__uint_as_float({0})",
     },
     helpers={
-        "sigmoid": "__device__ inline {T} sigmoid({T} x) {{ return {T}(1) / ({T}(1) + exp(-x)); }}",
+        "sigmoid": "__device__ inline {T} sigmoid({T} x) {{ return ({T})1 / (({T})1 + exp(-x)); }}",
         "maximum": "__device__ inline {T} maximum({T} a, {T} b) {{ return a >= b || a != a ? a : b;"
                    " }}",
         "minimum": "__device__ inline {T} minimum({T} a, {T} b) {{ return a <= b || a != a ? a : b;"
@@ -81,7 +81,7 @@ CUDA = Dialect(
         "floordiv": "__device__ inline {T} floordiv({T} a, {T} b) {{ {T} q = a / b; return q - "
                     "((a % b != 0) && ((a < 0) != (b < 0))); }}",
         "floormod": "__device__ inline {T} floormod({T} a, {T} b) {{ {T} r = a % b; return r + "
-                    "((r != 0) && ((r < 0) != (b < 0)) ? b : {T}(0)); }}",
+                    "((r != 0) && ((r < 0) != (b < 0)) ? b : ({T})0); }}",
         "int_pow": "__device__ inline {T} int_pow({T} a, {T} b) {{ {T} r = 1; for (; b > 0; --b) "
                    "r *= a; return r; }}",
     },
