@@ -6,8 +6,9 @@ looks for races. Memory of a thread is registers, and no access.
 
 A compiler keeps in a register what a thread has loaded already. So a load is told once as long as
 the thread stores nothing to that memory, meets no barrier, and begins no new iteration of a loop
-that is not unrolled; loops are taken to be unrolled where they say so, or where they have at most
-`UNROLLED` iterations together with those inside.
+that is not unrolled; loops are taken to be unrolled where they say so, where they have at most
+`UNROLLED` iterations together with those inside, or at most `UNROLLED_OWN` and their variable picks
+an element of an array of the thread, which has to be unrolled to lie in registers.
 
 Numbers are computed only where an index or a condition needs them, or, with `values`, all.
 """
@@ -37,6 +38,7 @@ from .repeats import Repeats, repeats_of
 
 #: iterations of a loop of constant extent, with the loops inside, up to which it counts as unrolled
 UNROLLED = 64
+UNROLLED_OWN = 1024
 
 
 class Mask:
@@ -165,6 +167,7 @@ class Lockstep(LaneExpressions):
             else:
                 self.env[var] = value
         self.needed = needed_numbers(kernel.body, values)
+        self.picking = _picking(kernel.body)
         self.body = self._compile(body)
 
     def run(self) -> None:
@@ -255,7 +258,8 @@ class Lockstep(LaneExpressions):
         extent, kind = self.code(s.extent)
         env, var = self.env, s.loop_var
         self.kinds[var] = Kind.UNIFORM if kind_low <= Kind.UNIFORM else Kind.VARYING
-        unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= UNROLLED
+        unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= (
+            UNROLLED_OWN if var in self.picking else UNROLLED)
         first_step, first_site = len(self.steps), len(self.sites)
         count = self._step(s, {} if unrolled else {"branch": 1, "integer": 2})
         repeats = None if unrolled or self.values or not self.watcher.multiplies else repeats_of(
@@ -658,7 +662,14 @@ def _iterations(s: S.For) -> int:
     """Iterations of a loop with those inside; many where they are not constants."""
     extent = as_int(s.extent)
     inner = max((_iterations(x) for x in all_statements(s.body) if type(x) is S.For), default=1)
-    return UNROLLED + 1 if extent is None else extent * inner
+    return UNROLLED_OWN + 1 if extent is None else extent * inner
+
+
+def _picking(body: Any) -> set[E.Var]:
+    """The variables that indices of a thread's own arrays have."""
+    return {v for x in pre_order(body) if type(x) in (E.BufferLoad, S.BufferStore)
+            and x.buffer.data.storage_scope.startswith("local")
+            for index in x.indices for v in pre_order(index) if isinstance(v, E.Var)}
 
 
 def needed_numbers(body: Any, everything: bool = False) -> set[E.Var]:
