@@ -121,9 +121,8 @@ class CUDADriver(RealDriver):
             self.lost = (
                 f"a kernel on {self.name} failed: {error}. Kernels that ran since the last wait: "
                 f"{kernels}. The device's context is lost, with all tensors on it and those of "
-                "other libraries in this process. The simulated device finds out more: set "
-                "MLC_LAB_DEVICE=simulated, or look with tvm.find_races(sch) and with bounds "
-                "checked, tvm.transform.PassContext(config={'tir.instrument_bound_checkers': True})"
+                "other libraries in this process. tvm.find_races(sch) runs the program without "
+                "the device, and says where it leaves its buffers"
             )
             raise CUDAError(self.lost, error.code) from None
 
@@ -276,8 +275,8 @@ class CUDADriver(RealDriver):
     def attributes(self) -> Mapping[str, Any]:
         def of(name: str) -> int:
             kinds = self.lib.CUdevice_attribute
-            return int(self.call("cuDeviceGetAttribute", getattr(kinds, f"CU_DEVICE_ATTRIBUTE_{name}"),
-                                 self.device))
+            kind = getattr(kinds, f"CU_DEVICE_ATTRIBUTE_{name}")
+            return int(self.call("cuDeviceGetAttribute", kind, self.device))
 
         free, total = self.call("cuMemGetInfo")
         return {
