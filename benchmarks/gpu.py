@@ -4,7 +4,8 @@
     python benchmarks/gpu.py --size 512 --only counts,launch
 
 A product of float32 matrices, tiled with shared memory (64 x 64 tiles, 16 x 16 threads, 4 x 4
-results each), on OpenCL and on WebGPU, beside the same kernel by hand, called through pyopencl and
+results each): on CUDA, beside cuBLAS (through torch) and apache-tvm's kernel of the same schedule
+(`--tvm-kernel`, both compiled by NVRTC); on OpenCL and on WebGPU, beside the same kernel by hand, called through pyopencl and
 wgpu by hand, in turns; on the simulated device; its counts; how long it takes to its source;
 launches of a kernel that does nothing; and a search of 200 trials by the model. Figures are medians
 of one run. On a machine without a GPU, OpenCL is PoCL and WebGPU is lavapipe, both on the CPU.
@@ -214,6 +215,70 @@ def product(kind, n, rounds):
           f"{theirs * 1e3:.1f} ms; {theirs / mine:.2f} of its speed")
 
 
+def cuda(n, rounds, tvm_kernel):
+    """The product on a CUDA device, beside cuBLAS and beside the kernel that apache-tvm makes."""
+    dev = driver.driver_of("cuda")
+    if dev.simulated:
+        print(f"product {n} on CUDA: no device here")
+        return
+    from mlc_lab.backend.source import KernelSource
+
+    a, b = (np.random.default_rng(0).uniform(-1, 1, (n, n)).astype("float32") for _ in "ab")
+    rt = tvm.build(square_tiles(n, TILE, EACH, DEPTH), target="cuda")
+    there = [tvm.nd.array(x, tvm.cuda(0)) for x in (a, b, np.zeros((n, n), "float32"))]
+    runs = {"ours": lambda: rt["main"](*there)}
+    if tvm_kernel:
+        text = Path(tvm_kernel).read_text()
+        text = text[text.index('extern "C"'):]  # without the headers, which it does not use
+        side = TILE // EACH
+        kernel = dev.compile(KernelSource("main_kernel", text, [], [], (side, side, 1), {}, 0))
+        pointers = [x.data_ptr() for x in there]
+        runs["TVM's"] = lambda: dev.launch(kernel, pointers, [], (n // TILE, n // TILE, 1),
+                                           (side, side, 1))
+    times = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            there[2].copyfrom(np.zeros((n, n), "float32"))
+            with dev.clock(run) as clock:
+                clock(20)
+                times[name].append(clock(100) / 100)
+            np.testing.assert_allclose(there[2].numpy(), a @ b, rtol=1e-3, atol=1e-3)
+    middle = {name: statistics.median(found) for name, found in times.items()}
+    by_cublas = cublas(a, b, rounds)
+    if by_cublas:
+        middle["cuBLAS"] = by_cublas
+    mine = middle.pop("ours")
+    others = "; ".join(f"{name} {t / 1e3:.1f} us, {t / mine:.2f} of its speed"
+                       for name, t in middle.items())
+    print(f"product {n} on CUDA ({dev.name}): {mine / 1e3:.1f} us, "
+          f"{2 * n ** 3 / mine / 1e3:.1f} TFLOP/s; {others}")
+
+
+def cublas(a, b, rounds):
+    """Nanoseconds of the product by torch, in float32 without TF32; None without its CUDA."""
+    try:
+        import torch
+    except ImportError:
+        return None
+    if not torch.cuda.is_available():
+        return None
+    torch.backends.cuda.matmul.allow_tf32 = False
+    x, y = (torch.from_numpy(v).cuda() for v in (a, b))
+    out = torch.empty(a.shape, device="cuda")
+    times = []
+    for _ in range(rounds):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in "ab")
+        for _ in range(20):
+            torch.matmul(x, y, out=out)
+        begin.record()
+        for _ in range(100):
+            torch.matmul(x, y, out=out)
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) * 1e4)
+    return statistics.median(times)
+
+
 def simulated(n, rounds):
     """The product on the simulated device."""
     os.environ["MLC_LAB_DEVICE"] = "simulated"
@@ -285,9 +350,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--size", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--only", default="opencl,webgpu,launch,source,counts,simulated,tune")
+    parser.add_argument("--only", default="cuda,opencl,webgpu,launch,source,counts,simulated,tune")
+    parser.add_argument("--tvm-kernel", help="a file with the source that gpu_tvm_kernel.py writes")
     options = parser.parse_args()
     n, wanted = options.size, options.only.split(",")
+    if "cuda" in wanted:
+        cuda(n, options.rounds, options.tvm_kernel)
     for kind in ("opencl", "webgpu"):
         if kind in wanted:
             product(kind, n, options.rounds)

@@ -8,6 +8,7 @@ them parse and print.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from tvm_ffi import Device as _FFIDevice
 from tvm_ffi import core as _core
@@ -65,6 +66,72 @@ class Device(_FFIDevice):
     def device_name(self) -> str:
         """What the device calls itself."""
         return driver_of(self.type).name if has_driver(self.type, self.index) else self.type
+
+    def _attribute(self, name: str) -> Any:
+        """What the device's driver says of it; None where it says nothing."""
+        if not has_driver(self.type, self.index):
+            return None
+        return driver_of(self.type).attributes().get(name)
+
+    @property
+    def compute_version(self) -> str | None:
+        """The compute capability of a CUDA device, such as "9.0"; None of others."""
+        return self._attribute("compute_version")
+
+    @property
+    def max_threads_per_block(self) -> int | None:
+        """How many threads a block can have; None where that is not known."""
+        return self._attribute("max_threads_per_block")
+
+    @property
+    def max_shared_memory_per_block(self) -> int | None:
+        """Bytes of shared memory that a block can have; None where that is not known."""
+        return self._attribute("max_shared_memory_per_block")
+
+    @property
+    def max_thread_dimensions(self) -> list[int] | None:
+        """How many threads a block can have along x, y and z; None where that is not known."""
+        return self._attribute("max_thread_dimensions")
+
+    @property
+    def warp_size(self) -> int | None:
+        """Threads that run together; None where that is not known."""
+        return self._attribute("warp_size")
+
+    @property
+    def multi_processor_count(self) -> int | None:
+        """How many multiprocessors the device has; None where that is not known."""
+        return self._attribute("multi_processor_count")
+
+    @property
+    def max_clock_rate(self) -> int | None:
+        """The highest clock in kHz; None where that is not known."""
+        return self._attribute("max_clock_rate")
+
+    @property
+    def l2_cache_size_bytes(self) -> int | None:
+        """Bytes of the second-level cache; None where that is not known."""
+        return self._attribute("l2_cache_size_bytes")
+
+    @property
+    def total_global_memory(self) -> int | None:
+        """Bytes of the device's memory; None where that is not known."""
+        return self._attribute("total_global_memory")
+
+    @property
+    def available_global_memory(self) -> int | None:
+        """Bytes of the device's memory that are free; None where that is not known."""
+        return self._attribute("available_global_memory")
+
+    @property
+    def api_version(self) -> int | None:
+        """The version of the interface, 13000 for CUDA 13; None where that is not known."""
+        return self._attribute("api_version")
+
+    @property
+    def driver_version(self) -> str | None:
+        """The version that the driver calls itself; None where that is not known."""
+        return self._attribute("driver_version")
 
     def sync(self, stream: object = None) -> None:
         """Wait for outstanding work; kernels on the CPU have finished when their call returns."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,10 @@ class Driver:
 
     def sync(self) -> None:
         """Wait for all work that was started."""
+
+    def attributes(self) -> Mapping[str, Any]:
+        """What is known of the device, by the names of attributes of `Device`."""
+        return {}
 
 
 class SimulatedDriver(Driver):

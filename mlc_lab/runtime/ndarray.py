@@ -185,10 +185,19 @@ class NDArray(Tensor):
         driver = self._driver()
         if driver is None or driver.host_memory:
             return self._view()
-        out = _aligned(self.shape, np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype))
-        if out.nbytes:
+        dtype = np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
+        out = _aligned(self.shape, dtype)
+        if not out.nbytes:
+            return out
+        if self.is_contiguous():
             driver.read(self.data_ptr(), out)
-        return out
+            return out
+        # a view that another library made: all from its first element to its last is read
+        steps = [s * dtype.itemsize for s in self.strides]
+        last = sum((n - 1) * s for n, s in zip(self.shape, self.strides))
+        flat = _aligned((last + 1,), dtype)
+        driver.read(self.data_ptr(), flat)
+        return np.lib.stride_tricks.as_strided(flat, self.shape, steps)
 
     asnumpy = numpy
 
@@ -233,6 +242,10 @@ class NDArray(Tensor):
             )
         driver = self._driver()
         real = driver is not None and not driver.host_memory
+        if real and not self.is_contiguous():
+            raise ValueError(f"cannot copy into a view on {self.device!r} whose elements do not "
+                             f"lie next to each other (strides {tuple(self.strides)}): copy into a "
+                             "compact tensor")
         view = _aligned(self.shape, np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
                         ) if real else self._view()
         if view.dtype == np.uint16 and self.dtype == "bfloat16" and values.dtype != np.uint16:

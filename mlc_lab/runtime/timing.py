@@ -92,15 +92,18 @@ def measure(
     cache_flush_bytes: int = 0,
     f_preproc: Callable[..., Any] | None = None,
     limit_zero_time_iterations: int = 100,
+    timer: Callable[..., float] | None = None,
+    flush: Callable[[int], None] = _flush_caches,
 ) -> BenchmarkResult:
     """Time ``func(*args)``: ``repeat`` measurements of ``number`` calls each, in native code.
 
     One call comes first, unmeasured. With ``min_repeat_ms`` the number of calls grows until a
-    measurement takes that many milliseconds.
+    measurement takes that many milliseconds. ``timer(func, number, *args)`` gives the nanoseconds
+    of so many calls, by default by the CPU's clock, and ``flush`` empties the caches.
     """
     if number < 1 or repeat < 1:
         raise ValueError(f"number and repeat must be at least 1, not {number} and {repeat}")
-    func, timer = _as_ffi(func), _time_calls()
+    func, timer = _as_ffi(func), timer or _time_calls()
     args = tuple(_as_argument(a) for a in args)
     func(*args)
     results = []
@@ -112,7 +115,7 @@ def measure(
         zeros = 0
         while True:
             if cache_flush_bytes:
-                _flush_caches(cache_flush_bytes)
+                flush(cache_flush_bytes)
             nanoseconds = timer(func, number, *args)
             if nanoseconds >= min_repeat_ms * 1e6:
                 break

@@ -13,7 +13,7 @@ from mlc_lab.runtime.driver import driver_of
 from .gpu_programs import PROGRAMS, arguments, elementwise, missing, tiled
 
 
-@pytest.fixture(params=["opencl", "webgpu"])
+@pytest.fixture(params=["cuda", "opencl", "webgpu"])
 def dev(request):
     """A real device of each type."""
     if driver_of(request.param).simulated:

@@ -63,16 +63,18 @@ def made(model, shape, dims=None):
     return model, from_exported_program(program)
 
 
-@pytest.fixture(params=["cuda", "opencl", "webgpu"])
+@pytest.fixture(params=["simulated", "cuda", "opencl", "webgpu"])
 def target(request, monkeypatch):
-    """CUDA simulated, the others on real devices where there are some."""
-    if request.param == "cuda":
+    """CUDA simulated, and real devices where there are some."""
+    kind = "cuda" if request.param == "simulated" else request.param
+    if request.param == "simulated":
         monkeypatch.setenv("MLC_LAB_DEVICE", "simulated")
-    driver.driver_of.cache_clear()
-    if request.param != "cuda" and driver.driver_of(request.param).simulated:
-        missing(request.param, f"no {request.param} device")
-    yield request.param
-    driver.driver_of.cache_clear()
+        driver.driver_of.cache_clear()
+    elif driver.driver_of(kind).simulated:
+        missing(kind, f"no {kind} device")
+    yield kind
+    if request.param == "simulated":
+        driver.driver_of.cache_clear()
 
 
 def same(model, vm, dev, *shapes):

@@ -17,7 +17,7 @@ from ...runtime.device import Device, device
 from ...runtime.driver import Driver, SimulatedDriver, driver_of
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, from_dlpack
-from ...runtime.timing import BenchmarkResult, TimeEvaluator
+from ...runtime.timing import BenchmarkResult, TimeEvaluator, measure
 from ...tir.function import PrimFunc
 from .. import llvm
 from ..llvm import entry_of
@@ -46,8 +46,9 @@ class GPUModule(Module):
         """As `Module.time_evaluator`. On the simulated device the time is that of a model of the
         GPU (`observe/gpu/model.py`), and the result says so."""
         measured = super().time_evaluator(func_name, dev, number, repeat, *args, **options)
-        if not self.simulated:
-            return measured
+        driver = driver_of(self.device_type)
+        if isinstance(driver, RealDriver):
+            return _OnDevice(measured, driver)
         return _Modelled(measured, repeat, *self.program)
 
     def add_functions(self, functions: Mapping[str, Any]) -> None:
@@ -64,6 +65,19 @@ class GPUModule(Module):
 
 #: the attribute of functions of a module for a GPU that run on the CPU
 _OF_HOST = "tir.is_host_func"
+
+
+class _OnDevice(TimeEvaluator):
+    """Times by the device's clock, where it has one; else until all of its work is done."""
+
+    def __init__(self, measured: TimeEvaluator, driver: RealDriver) -> None:
+        super().__init__(measured.func, measured.func_name, measured.options)
+        self.driver = driver
+
+    def __call__(self, *args: Any) -> BenchmarkResult:
+        with self.driver.clock(lambda: self.func(*args)) as clock:
+            return measure(self.func, args, **self.options, flush=self.driver.flush_cache,
+                           timer=lambda func, number, *rest: clock(number))
 
 
 class _Modelled(TimeEvaluator):
@@ -100,7 +114,10 @@ class DeviceFunction:
                           for at, (value, (_, is_tensor)) in enumerate(zip(args, self.params))))
 
     def _argument(self, at: int, value: Any) -> Any:
-        """A tensor as the host's code takes it."""
+        """A tensor as the host's code takes it; another library's array is, where it lies there."""
+        if not isinstance(value, NDArray) and hasattr(value, "__dlpack_device__"):
+            if tuple(value.__dlpack_device__()) == (self.where.device_type, self.where.device_id):
+                value = from_dlpack(value)
         if isinstance(value, NDArray) and value.device == self.where:
             return from_dlpack(value) if self.driver.host_memory else value
         name, what = self.params[at][0], type(value).__name__

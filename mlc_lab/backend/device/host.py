@@ -67,6 +67,11 @@ class HostFunction:
         if len(shape) != len(buffer.shape):
             raise ValueError(f"{what} must have {len(buffer.shape)} dimensions, not {len(shape)}")
         strides = [math.prod(shape[d + 1:]) for d in range(len(shape))]
+        if not getattr(given, "is_contiguous", lambda: True)():
+            strides = [int(n) for n in given.strides]
+            if not buffer.strides:
+                raise ValueError(f"{what} must be compact, and its strides are {strides}: pass a "
+                                 "compact copy")
         rows = [(e, n, f"shape[{d}]") for d, (e, n) in enumerate(zip(buffer.shape, shape))]
         rows += [(e, n, f"strides[{d}]")
                  for d, (e, n) in enumerate(zip(buffer.strides, strides))]

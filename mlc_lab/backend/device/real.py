@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ...runtime.driver import Driver
 
@@ -19,7 +23,8 @@ if TYPE_CHECKING:
 
 #: device type -> the module here that has its driver, and the package that it needs
 OPENERS: dict[str, tuple[str, str]] = {
-    "opencl": (".opencl", "pyopencl"), "webgpu": (".webgpu", "wgpu"),
+    "cuda": (".cuda", "cuda.bindings"), "opencl": (".opencl", "pyopencl"),
+    "webgpu": (".webgpu", "wgpu"),
 }
 
 
@@ -73,6 +78,31 @@ class RealDriver(Driver):
         done in the order in which it was started."""
         raise TypeError(f"{self.name} does not launch kernels")
 
+    @contextmanager
+    def clock(self, run: Callable[[], Any]) -> Iterator[Callable[[int], float]]:
+        """Measures `run`, which launches kernels: a function that runs it so many times and gives
+        the nanoseconds. Here they are those of the host, from the first launch until all is done.
+        """
+
+        def nanoseconds(number: int) -> float:
+            self.sync()
+            start = time.perf_counter()
+            for _ in range(number):
+                run()
+            self.sync()
+            return (time.perf_counter() - start) * 1e9
+
+        yield nanoseconds
+
+    def flush_cache(self, nbytes: int) -> None:
+        """Write so many bytes, so that the device's caches hold nothing of what came before."""
+        memory = self.allocate(nbytes)
+        try:
+            self.write(memory, np.ones(nbytes, np.uint8))
+            self.sync()
+        finally:
+            self.free(memory)
+
 
 class KernelError(RuntimeError):
     """A kernel that a device's compiler refuses, or whose run failed."""
@@ -90,8 +120,8 @@ def compile_error(kernel: KernelSource, device: str, words: object) -> KernelErr
                        f"{lines}")
 
 
-#: how compilers write the line and the column of a mistake: file.cl:10:13, wgsl:10:13
-_PLACE = re.compile(r":(\d+):\d+")
+#: how compilers write where a mistake is: file.cl:10:13, wgsl:10:13, kernel.cu(10): error
+_PLACE = re.compile(r"(?::(?=\d+:\d)|\((?=\d+\): ))(\d+)")
 
 
 def _block_above(text: Sequence[str], number: int) -> str:

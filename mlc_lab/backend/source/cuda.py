@@ -17,6 +17,23 @@ TYPES = {
 }
 
 
+#: bytes of shared memory that a kernel can name itself; more of it comes with the launch
+_STATIC_SHARED = 49152
+
+
+def _shared(gen: KernelGen, shared: list[str]) -> list[str]:
+    """The declarations of shared memory: arrays, or parts of one whose size the launch gives."""
+    if gen.shared_bytes <= _STATIC_SHARED:
+        return [f"__shared__ {line}" for line in shared]
+    whole, at = gen.unique("shared_memory"), 0
+    lines = [f"extern __shared__ __align__(16) unsigned char {whole}[];"]
+    for kind, name, nbytes in gen.shared_arrays:
+        lines.append(f"{kind}* const {name} = ({kind}*)({whole} + {at});")
+        at += -(-nbytes // 16) * 16
+    gen.dynamic_shared = at
+    return lines
+
+
 def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
     params = []
     for p in gen.pointers:
@@ -28,7 +45,7 @@ def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
     return [
         f'extern "C" __global__ void{bounds} {gen.name}(', f"    {', '.join(params)}) {{",
         *(f"  const {gen.type_of(a.dtype)} {a.name} = {a.tag};" for a in gen.axes),
-        *(f"  __shared__ {line}" for line in shared), *body, "}",
+        *(f"  {line}" for line in _shared(gen, shared)), *body, "}",
     ]
 
 
@@ -56,7 +73,7 @@ CUDA = Dialect(
         "float_ubits": "__float_as_uint({0})", "ubits_float": "__uint_as_float({0})",
     },
     helpers={
-        "sigmoid": "__device__ inline {T} sigmoid({T} x) {{ return {T}(1) / ({T}(1) + exp(-x)); }}",
+        "sigmoid": "__device__ inline {T} sigmoid({T} x) {{ return ({T})1 / (({T})1 + exp(-x)); }}",
         "maximum": "__device__ inline {T} maximum({T} a, {T} b) {{ return a >= b || a != a ? a : b;"
                    " }}",
         "minimum": "__device__ inline {T} minimum({T} a, {T} b) {{ return a <= b || a != a ? a : b;"
@@ -64,7 +81,7 @@ CUDA = Dialect(
         "floordiv": "__device__ inline {T} floordiv({T} a, {T} b) {{ {T} q = a / b; return q - "
                     "((a % b != 0) && ((a < 0) != (b < 0))); }}",
         "floormod": "__device__ inline {T} floormod({T} a, {T} b) {{ {T} r = a % b; return r + "
-                    "((r != 0) && ((r < 0) != (b < 0)) ? b : {T}(0)); }}",
+                    "((r != 0) && ((r < 0) != (b < 0)) ? b : ({T})0); }}",
         "int_pow": "__device__ inline {T} int_pow({T} a, {T} b) {{ {T} r = 1; for (; b > 0; --b) "
                    "r *= a; return r; }}",
     },

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.module import IRModule
 from ...lower.common import LowerError
 from ...lower.split_host_device import axes_of, is_kernel, launch_extents
@@ -87,6 +88,8 @@ class KernelSource:
     origins : list
         What each line of the function was written for: a statement, the variable of a loop, that of
         an allocation, the tag of an axis, or None.
+    dynamic_shared : int
+        Bytes of it that a launch has to ask for: all, where a language wants that; else 0.
     """
 
     name: str
@@ -98,6 +101,7 @@ class KernelSource:
     shared_bytes: int
     parts: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
     origins: list[Any] = field(default_factory=list)
+    dynamic_shared: int = 0
 
 
 class KernelGen(ExprGen):
@@ -113,6 +117,8 @@ class KernelGen(ExprGen):
         self.at: Any = None  # what is being written
         self.shared: list[str] = []
         self.shared_vars: list[E.Var] = []
+        self.shared_arrays: list[tuple[str, str, int]] = []  # type, name and bytes of each
+        self.dynamic_shared = 0
         self.depth = 1
         self.told: str | None = None  # the block whose name stands above
         self.shared_bytes = 0
@@ -168,14 +174,19 @@ class KernelGen(ExprGen):
 
     def define(self, var: E.Var, name: str = "") -> str:
         """A name of its own for a variable."""
-        base = re.sub(r"\W", "_", name or var.name, flags=re.ASCII) or "v"
+        found = self.unique(name or var.name)
+        self.names[var] = found
+        return found
+
+    def unique(self, name: str) -> str:
+        """A name that nothing has yet, as the language allows it."""
+        base = re.sub(r"\W", "_", name, flags=re.ASCII) or "v"
         base = f"v{base}" if base[0].isdigit() or base.startswith("__") else base
         found, number = base, 0
         while found in self.taken:
             number += 1
             found = f"{base}_{number}"
         self.taken.add(found)
-        self.names[var] = found
         return found
 
     def write(self) -> KernelSource:
@@ -189,7 +200,7 @@ class KernelGen(ExprGen):
                           *([""] if helpers else []), *frame]) + "\n"
         return KernelSource(self.name, text, self.pointers, self.scalars, self.block_dims,
                             self.extents, self.shared_bytes, (preamble, helpers, frame),
-                            self._origins(frame))
+                            self._origins(frame), self.dynamic_shared)
 
     def _origins(self, frame: list[str]) -> list[Any]:
         """What each line of the function was written for: the lines of the body know it, those
@@ -202,7 +213,7 @@ class KernelGen(ExprGen):
                 if f" {axis.name} = " in text:
                     found[at] = axis.tag
             for var, declared in zip(self.shared_vars, self.shared):
-                if text.endswith(declared):
+                if text.endswith(declared) or f" {self.names[var]} = " in text:
                     found[at] = var
         return found
 
@@ -311,6 +322,9 @@ class KernelGen(ExprGen):
             self.shared_vars.append(s.buffer_var)
             self.shared.append(f"{align}{kind} {name}[{max(size, 1)}];" if self.d.c_like else
                                f"{name} : array<{kind}, {max(size, 1)}>;")
+            nbytes = max(size, 1) * dt.bytes_of(s.dtype)
+            self.shared_arrays.append((kind, name, nbytes))
+            self.shared_bytes += nbytes
         else:
             self.line(f"{kind} {name}[{max(size, 1)}];" if self.d.c_like else
                       f"var {name} : array<{kind}, {max(size, 1)}>;")

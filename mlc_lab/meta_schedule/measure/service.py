@@ -83,8 +83,10 @@ def run_gpu(request: dict) -> dict:
         if fault:
             return {"status": "wrong", "reason": fault, "error": error}
         config = request["config"]
+        cold = (where.l2_cache_size_bytes or 0) if config.get("cache_flush") else 0
         timed = module.time_evaluator("main", where, number=config["number"],
-                                      repeat=max(3, config["repeat"]))(*task.tensors)
+                                      repeat=max(3, config["repeat"]),
+                                      cache_flush_bytes=cold)(*task.tensors)
     finally:
         task.tensors = host
     return {"status": "ok", "times": list(timed.results), "error": error,

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
 LANES = 1 << 16
 #: threads that are run in step
 TOGETHER = 1 << 17
+#: bytes of a line of the first-level cache, and what one load or store of a thread has at most
+LINE, JOINED = 128, 16
 #: characters of an access in the table
 _WIDTH = 64
 
@@ -55,7 +57,11 @@ _WIDTH = 64
 class SiteCount:
     """What one load or store did: `requests` of warps, and for these all `sectors` of global memory
     or `passes` over the banks of shared memory. `least` are those it would have been, had the
-    lanes asked for memory without gaps, or without conflicts."""
+    lanes asked for memory without gaps, or without conflicts.
+
+    `lines` are the lines of 128 bytes of the first-level cache that the requests touch. `joined`
+    are the passes over the banks where a compiler joins what a thread loads or stores next to each
+    other, in unrolled statements, up to 16 bytes."""
 
     name: str
     text: str
@@ -66,6 +72,8 @@ class SiteCount:
     sectors: int
     passes: int
     least: int
+    lines: int = 0
+    joined: int = 0
 
     @property
     def sectors_a_request(self) -> float:
@@ -271,13 +279,15 @@ class _Counter(Watcher):
     multiplies = True
 
     def __init__(self) -> None:
-        self.by_site: dict[int, list[int]] = {}  # requests, sectors, passes, least
+        self.by_site: dict[int, list[int]] = {}  # requests, sectors, passes, least, lines, joined
         self.branches = self.divergent = 0
         self.waits: dict[str, float] = defaultdict(float)
+        self.near_region = -1
         #: of each scope the stretch of statements that its last load was in, and loads in it so far
         self.stretch: dict[str, tuple[int, int]] = {}
         self.missed: str | None = None
         self.memo: dict[Any, Any] = {}
+        self.near: dict[Any, int] = {}  # accesses of one stretch in the same 16 bytes
         self.stream: list[tuple[np.ndarray, np.ndarray, Site]] = []
 
     def mark(self) -> Any:
@@ -289,7 +299,7 @@ class _Counter(Watcher):
         """As often as `times` what was counted since."""
         sites, branches, divergent, waits, start = before
         for number, row in self.by_site.items():
-            old = sites.get(number, (0, 0, 0, 0))
+            old = sites.get(number, (0,) * len(row))
             row[:] = [a + times * (b - a) for a, b in zip(old, row)]
         self.branches = branches + times * (self.branches - branches)
         self.divergent = divergent + times * (self.divergent - divergent)
@@ -309,7 +319,7 @@ class _Counter(Watcher):
 
     def access(self, run: Lockstep, site: Site, own: Any, shift: int, key: Any) -> None:
         """Count one access of all warps."""
-        size = max(site.nbytes, WORD) if site.scope == "shared" else SECTOR
+        size = max(site.nbytes, WORD) if site.scope == "shared" else LINE
         memory = run.memory[site.node.buffer.data]
         element = dt.bytes_of(memory.dtype)
         start = memory.base + int(shift) * element
@@ -326,12 +336,41 @@ class _Counter(Watcher):
             self.stretch[site.scope] = run.region, loads
             if loads == 0 or loads >= IN_FLIGHT:  # another one starts when one has come
                 self.waits[site.scope] += run.mask.warps / (IN_FLIGHT if loads else 1)
-        row = self.by_site.setdefault(site.number, [0, 0, 0, 0])
+        row = self.by_site.setdefault(site.number, [0] * 6)
         for at, number in enumerate(found[0]):
             row[at] += number
+        if site.scope == "shared":
+            row[5] += self._joined(run, site, own, element, start, key, found[0][2])
         if site.scope == "global":
             warp, sector = found[1]
             self.stream.append((sector + moved // SECTOR, warp, site))
+
+    def _joined(self, run: Lockstep, site: Site, own: Any, element: int, start: int, key: Any,
+                alone: int) -> int:
+        """The passes that an access adds to those of the accesses next to it, which are joined."""
+        if key is None or site.nbytes != WORD:
+            return alone
+        group = (site.number, key, run.mask.number, start // JOINED)
+        if self.near_region != run.region:
+            self.near.clear()
+            self.near_region = run.region
+        members = self.near[group] = self.near.get(group, 0) + 1
+        if members == 1:
+            return alone
+        place = (key, run.mask.number, site.number, "joined")
+        costs = self.memo.get(place)
+        if costs is None:
+            at = np.broadcast_to(np.asarray(own, np.int64), run.threads) * element
+            if run.mask.lanes is not None:
+                at = np.where(run.mask.lanes, at, NONE)
+            width = next(w for w in (JOINED, JOINED // 2, WORD)
+                         if w == WORD or not (at[at != NONE] % w).any())
+            rows = at.reshape(-1, run.warp)
+            whole = passes(rows, width)[0]
+            # passes of 1, 2, 3 and 4 neighbours; with less alignment fewer of them are joined
+            costs = self.memo[place] = [0, alone] + [
+                whole * -(-n * WORD // width) if width > WORD else alone * n for n in (2, 3, 4)]
+        return costs[members] - costs[members - 1] if members < len(costs) else 0
 
     @staticmethod
     def _count(run: Lockstep, site: Site, own: Any, element: int, start: int, first: int) -> Any:
@@ -346,7 +385,8 @@ class _Counter(Watcher):
             return (mask.warps, 0, all_, least), None
         which, sector = sectors(rows, site.nbytes)
         asked = _asked(rows, site.nbytes)
-        return (mask.warps, len(sector), 0, asked), (which, sector - first)
+        lines = len(np.unique(which * (1 << 40) + sector * SECTOR // LINE))
+        return (mask.warps, len(sector), 0, asked, lines), (which, sector - first)
 
     def branch(self, run: Lockstep, s: Any, test: Any) -> None:
         """Count a condition, and the warps that it splits."""

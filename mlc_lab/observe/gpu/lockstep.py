@@ -7,8 +7,9 @@ looks for races. Memory of a thread is registers, and no access.
 A compiler keeps in a register what a thread has loaded already. So a load is told once as long as
 the thread stores nothing to that memory, meets no barrier, and begins no new round of a loop. A
 round is one iteration of a loop that is not unrolled. Loops are taken to be unrolled where they say
-so, or where they have at most `UNROLLED` iterations together with those inside; others in part
-(`copies_of`).
+so, where they have at most `UNROLLED` iterations together with those inside, or at most
+`UNROLLED_OWN` and their variable picks an element of an array of the thread, which has to be
+unrolled to lie in registers; others in part (`copies_of`).
 
 Numbers are computed only where an index or a condition needs them, or, with `values`, all.
 """
@@ -39,6 +40,7 @@ from .repeats import Repeats, repeats_of
 
 #: iterations of a loop of constant extent, with the loops inside, up to which it counts as unrolled
 UNROLLED = 64
+UNROLLED_OWN = 1024
 #: loads that a thread has on their way at once: each takes a register from its start on. NVIDIA's
 #: compiler copies the body of a long loop until it has so many, and keeps 16 to 50 on their way
 IN_FLIGHT = 16
@@ -170,6 +172,7 @@ class Lockstep(LaneExpressions):
             else:
                 self.env[var] = value
         self.needed = needed_numbers(kernel.body, values)
+        self.picking = _picking(kernel.body)
         self.body = self._compile(body)
 
     def run(self) -> None:
@@ -260,7 +263,8 @@ class Lockstep(LaneExpressions):
         extent, kind = self.code(s.extent)
         env, var = self.env, s.loop_var
         self.kinds[var] = Kind.UNIFORM if kind_low <= Kind.UNIFORM else Kind.VARYING
-        unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= UNROLLED
+        unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= (
+            UNROLLED_OWN if var in self.picking else UNROLLED)
         copies = 0 if unrolled else copies_of(s)
         first_step, first_site = len(self.steps), len(self.sites)
         count = self._step(s, {} if unrolled else {"branch": 1, "integer": 2})
@@ -666,7 +670,14 @@ def _iterations(s: S.For) -> int:
     """Iterations of a loop with those inside; many where they are not constants."""
     extent = as_int(s.extent)
     inner = max((_iterations(x) for x in all_statements(s.body) if type(x) is S.For), default=1)
-    return UNROLLED + 1 if extent is None else extent * inner
+    return UNROLLED_OWN + 1 if extent is None else extent * inner
+
+
+def _picking(body: Any) -> set[E.Var]:
+    """The variables that indices of a thread's own arrays have."""
+    return {v for x in pre_order(body) if type(x) in (E.BufferLoad, S.BufferStore)
+            and x.buffer.data.storage_scope.startswith("local")
+            for index in x.indices for v in pre_order(index) if isinstance(v, E.Var)}
 
 
 def copies_of(s: S.For) -> int:
