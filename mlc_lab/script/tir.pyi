@@ -120,7 +120,7 @@ class MetaVar:
 def var(dtype: Any, name: str='') -> Any:
     """A new variable."""
 def Var(name: str, dtype: Any='int32') -> Any:
-    """A new variable, as `tir.Var` has its arguments."""
+    """A new variable, its name first, as `tir.Var` makes it."""
 
 class Scope:
     """What a `with` of a script opens."""
@@ -592,6 +592,8 @@ def vectorized(start: _ExprLike, stop: _ExprLike | None = None, *, annotations: 
 def vectorlow(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
     """lower half of a vector (the intrinsic tir.vectorlow)"""
 void: DtypeName
+def vscale(*args: object, dtype: _Any = None, annotations: _Mapping[str, _Any] | None = None) -> _Any:
+    """how many times 128 bits a scalable vector register has (the intrinsic tir.vscale)"""
 def where(predicate: _ExprLike) -> None:
     """The block only runs where the condition holds."""
 def writes(*regions: object) -> None:
