@@ -123,7 +123,7 @@ def _form(statement: Any) -> tuple[Hashable, list[int]]:
             return tuple(key(item, index) for item in node)
         if not isinstance(node, Node):
             return (type(node), node) if isinstance(node, Hashable) else id(node)
-        if index and _is_free(node):
+        if index and type(node) is tir.IntImm and _is_free(node):
             constants.append(node.value)
             return node.dtype
         if isinstance(node, tir.Var) or not node.fields:
