@@ -58,7 +58,7 @@ class SiteCount:
     or `passes` over the banks of shared memory. `least` are those it would have been, had the
     lanes asked for memory without gaps, or without conflicts.
 
-    `lines` are the lines of 128 bytes of the first-level cache that the requests touch. `joined` are
+    `lines` are the lines of 128 bytes of the first-level cache that requests touch. `joined` are
     the passes over the banks where a compiler joins what a thread loads or stores next to each
     other, in unrolled statements, up to 16 bytes."""
 
