@@ -37,7 +37,7 @@ from .lockstep import Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
 from .model import ModelledTime, modelled_time
 from .sampled import MIXED, blocks_of_one, traffic_of_one
-from .requests import NONE, SECTOR, WORD, passes, sectors
+from .requests import LINE, NONE, SECTOR, WORD, passes, sectors
 
 if TYPE_CHECKING:
     from ...target.target import TargetLike
@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 LANES = 1 << 16
 #: threads that are run in step
 TOGETHER = 1 << 17
-#: bytes of a line of the first-level cache, and what one load or store of a thread has at most
-LINE, JOINED = 128, 16
+#: bytes of one load or store of a thread at most
+JOINED = 16
 #: characters of an access in the table
 _WIDTH = 64
 
