@@ -6,7 +6,7 @@
     python benchmarks/gpu_model.py --recorded pairs.json # the model again, with recorded times
 
 Schedules are drawn at random from the space of the search (docs/gpu.md). Each is timed on the
-CUDA device, the median of five by its own events, and modelled from its quick counts for the GPU that
+CUDA device, by its events, and modelled from its quick counts for the GPU that
 the tag names. A recorded file has the programs too, so no device is needed to model them again;
 programs in it that were not timed are timed where a device is.
 """
