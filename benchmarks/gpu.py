@@ -5,8 +5,9 @@
 
 A product of float32 matrices, tiled with shared memory (64 x 64 tiles, 16 x 16 threads, 4 x 4
 results each): on CUDA, beside cuBLAS (through torch) and apache-tvm's kernel of the same schedule
-(`--tvm-kernel`, both compiled by NVRTC); on OpenCL and on WebGPU, beside the same kernel by hand, called through pyopencl and
-wgpu by hand, in turns; on the simulated device; its counts; how long it takes to its source;
+(`--tvm-kernel`, both compiled by NVRTC); on OpenCL and on WebGPU, beside the same kernel by hand,
+called through pyopencl and wgpu by hand, in turns; on the simulated device; its counts; how long
+it takes to its source;
 launches of a kernel that does nothing; and a search of 200 trials by the model. Figures are medians
 of one run. On a machine without a GPU, OpenCL is PoCL and WebGPU is lavapipe, both on the CPU.
 """

@@ -5,10 +5,10 @@
     python benchmarks/gpu_model.py --program rows        # sums of rows; also "columns"
     python benchmarks/gpu_model.py --recorded pairs.json # the model again, with recorded times
 
-Schedules are drawn at random from the space of the search (docs/gpu.md). Each is timed on the CUDA
-device, the median of five by its own events, and modelled from its quick counts for the GPU that the
-tag names. A recorded file has the programs too, so no device is needed to model them again; programs
-in it that were not timed are timed where a device is.
+Schedules are drawn at random from the space of the search (docs/gpu.md). Each is timed on the
+CUDA device, by its events, and modelled from its quick counts for the GPU that
+the tag names. A recorded file has the programs too, so no device is needed to model them again;
+programs in it that were not timed are timed where a device is.
 """
 
 from __future__ import annotations
@@ -66,9 +66,10 @@ def all_drawn(name, size, tag, count, seed, jobs):
 
 
 def drawn(name, size, tag, count, seed):
-    """Texts of different random schedules of a program, postprocessed, as the search would measure them."""
+    """Texts of different random schedules of a program, as the search would measure them."""
     random.seed(seed)
-    context = ms.TuneContext(PROGRAMS[name](size), target=Target(tag), space_generator="post-order-apply",
+    context = ms.TuneContext(PROGRAMS[name](size), target=Target(tag),
+                             space_generator="post-order-apply",
                              search_strategy=ms.search_strategy.ReplayTrace(), rand_state=seed)
     context.initialize()
     spaces = context.generate_design_space()

@@ -85,7 +85,8 @@ def build(mod: IRModule, target: Target) -> Module:
     if not hosts:
         raise LowerError("the module has no PrimFunc to build")
     compiled = jit.compile_ir(text, where, vectorize=False, emit=False)
-    made = dict.fromkeys(("ptx", "source", "asm"), lambda: _text(compiled.asm, dynamic))
+    names: tuple[str, ...] = ("ptx", "source", "asm")
+    made = dict.fromkeys(names, lambda: _text(compiled.asm, dynamic))
     kernels = Module({}, "nvptx", None, made, names=dynamic, refusal=_READ)
     own = {**made, "ll": lambda: compiled.ll, "tir": lambda: flat.script()}
     return Module({}, "llvm", llvm.entry_of(mod), own, None, [kernels], _READ, hosts)

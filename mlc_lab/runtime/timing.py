@@ -103,7 +103,9 @@ def measure(
     """
     if number < 1 or repeat < 1:
         raise ValueError(f"number and repeat must be at least 1, not {number} and {repeat}")
-    func, timer = _as_ffi(func), timer or _time_calls()
+    func = _as_ffi(func)
+    if timer is None:
+        timer = _time_calls()
     args = tuple(_as_argument(a) for a in args)
     func(*args)
     results = []

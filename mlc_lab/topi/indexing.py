@@ -141,8 +141,9 @@ def strided_set(a: Tensor, v: Tensor, begin: Tensor, end: Tensor, strides: Tenso
              f"strided_set: {name} is a vector of integers, of a size that is known")
 
     def at(values: Tensor | None, k: int, otherwise: Any) -> PrimExpr:
-        reached = values is not None and k < number(values.shape[0])
-        return O.cast(values(k), "int64") if reached else O.cast(O.convert(otherwise), "int64")
+        if values is not None and k < number(values.shape[0]):
+            return O.cast(values(k), "int64")
+        return O.cast(O.convert(otherwise), "int64")
 
     def place(k: int, i: PrimExpr) -> tuple[PrimExpr, PrimExpr]:
         """Which value of axis k of `v` goes to index i, and whether there is one."""

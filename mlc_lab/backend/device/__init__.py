@@ -1,6 +1,7 @@
 """Devices that kernels run on: one file a device, each behind `runtime/driver.py`'s interface.
 
     simulated.py   every kernel as code for the CPU; always there
+    cuda.py        cuda-bindings and NVRTC (nvrtc.py), where they and a device are there
     opencl.py      pyopencl, where it is installed and finds a device
     webgpu.py      wgpu, where it is installed and finds an adapter
 

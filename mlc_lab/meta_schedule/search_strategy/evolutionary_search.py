@@ -368,6 +368,7 @@ class EvolutionarySearch(SearchStrategy):
             candidate.sch, candidate.draft = candidate.draft, None
             if not self.context.postprocess(candidate.sch):
                 return False
+        assert candidate.sch is not None
         program = structural_hash(candidate.sch.mod)
         if program in self.programs:
             self.context.reject("the same program as one before")

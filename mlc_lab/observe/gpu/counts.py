@@ -38,7 +38,7 @@ from .lockstep import IN_FLIGHT, Lockstep, Memory, Site, Watcher, needed_numbers
 from .occupancy import Occupancy, occupancy, registers
 from .model import ModelledTime, modelled_time
 from .sampled import MIXED, blocks_of_one, traffic_of_one
-from .requests import NONE, SECTOR, WORD, passes, sectors
+from .requests import LINE, NONE, SECTOR, WORD, passes, sectors
 
 if TYPE_CHECKING:
     from ...target.target import TargetLike
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 LANES = 1 << 16
 #: threads that are run in step
 TOGETHER = 1 << 17
-#: bytes of a line of the first-level cache, and what one load or store of a thread has at most
-LINE, JOINED = 128, 16
+#: bytes of one load or store of a thread at most
+JOINED = 16
 #: characters of an access in the table
 _WIDTH = 64
 
@@ -59,8 +59,8 @@ class SiteCount:
     or `passes` over the banks of shared memory. `least` are those it would have been, had the
     lanes asked for memory without gaps, or without conflicts.
 
-    `lines` are the lines of 128 bytes of the first-level cache that the requests touch. `joined`
-    are the passes over the banks where a compiler joins what a thread loads or stores next to each
+    `lines` are the lines of 128 bytes of the first-level cache that requests touch. `joined` are
+    the passes over the banks where a compiler joins what a thread loads or stores next to each
     other, in unrolled statements, up to 16 bytes."""
 
     name: str

@@ -10,9 +10,9 @@ path to shared memory and first-level cache, the second level, memory. So the ti
     passes over banks + lines of the first level        one a cycle
     bytes from the second level, bytes from memory
 
-A block alone takes L, and what its own arithmetic and its own accesses of shared memory and first
-level take: barriers part it into phases that load and phases that compute, and these do not run
-side by side within one block, only those of several blocks do. Passes over banks are counted as a
+A block alone takes L, and what its own arithmetic and accesses of shared memory and first level
+take: barriers part it into phases that load and phases that compute, and these do not run side
+by side within one block, only those of several blocks do. Passes over banks are counted as a
 compiler joins neighbours (`SiteCount.joined`); the first level looks up one line of 128 bytes in a
 cycle, however little of it is asked for.
 

@@ -24,7 +24,7 @@ from ...tir import expr as E
 from ...tir import stmt as S
 from ...tir.functor import pre_order, uses_var
 from .expressions import linear_terms
-from .requests import SECTOR, WORD
+from .requests import LINE, WORD
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _period(access: Any, step: int, scope: str) -> int:
     """Iterations until an access stands to the sectors, or to the banks, as at the first."""
     element = dt.bytes_of(access.buffer.dtype)
     (index,) = access.indices
-    unit = max(WORD, element * dt.lanes_of(index.dtype)) if scope.startswith("shared") else SECTOR
+    unit = max(WORD, element * dt.lanes_of(index.dtype)) if scope.startswith("shared") else LINE
     return unit // math.gcd(unit, step * element) if step else 1
 
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 SECTOR = 32
+#: bytes of a line of the first-level cache
+LINE = 128
 BANKS = 32
 WORD = 4
 #: the address of a lane that takes no part
@@ -68,4 +70,4 @@ def passes(addresses: np.ndarray, nbytes: int) -> tuple[int, int]:
     return int(most.sum()), int(np.count_nonzero(most))
 
 
-__all__ = ["BANKS", "NONE", "SECTOR", "WORD", "passes", "sectors"]
+__all__ = ["BANKS", "LINE", "NONE", "SECTOR", "WORD", "passes", "sectors"]

@@ -121,7 +121,7 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 def _within(offset: E.PrimExpr, analyzer: Analyzer) -> E.PrimExpr:
     """An offset without quotients and remainders by a symbolic size of what is below that size."""
     def plain(node: E.PrimExpr) -> E.PrimExpr | None:
-        if type(node.b) is E.IntImm:
+        if not isinstance(node, (E.FloorDiv, E.FloorMod)) or type(node.b) is E.IntImm:
             return None
         value = analyzer.simplify(node.a)
         if not (analyzer.can_prove_greater_equal(value, 0) and analyzer.can_prove(

@@ -30,7 +30,8 @@ from ..struct_info import (
 if TYPE_CHECKING:
     from ...ir.module import BaseFunc
 
-K, V = TypeVar("K", bound=Expr), TypeVar("V", bound=Expr)
+K = TypeVar("K", bound=Expr)
+V = TypeVar("V", bound=Expr)
 
 #: calls of functions of the module or of a registry, destination passed
 CALL_TIR, CALL_TIR_INPLACE = "relax.call_tir", "relax.call_tir_inplace"
