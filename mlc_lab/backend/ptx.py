@@ -6,6 +6,7 @@ The program is lowered as for CUDA; each kernel becomes a function that a launch
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..ir.recursion import grows_stack
@@ -85,8 +86,8 @@ def build(mod: IRModule, target: Target) -> Module:
     if not hosts:
         raise LowerError("the module has no PrimFunc to build")
     compiled = jit.compile_ir(text, where, vectorize=False, emit=False)
-    names: tuple[str, ...] = ("ptx", "source", "asm")
-    made = dict.fromkeys(names, lambda: _text(compiled.asm, dynamic))
+    made: dict[str, Callable[[], str]] = dict.fromkeys(
+        ("ptx", "source", "asm"), lambda: _text(compiled.asm, dynamic))
     kernels = Module({}, "nvptx", None, made, names=dynamic, refusal=_READ)
     own = {**made, "ll": lambda: compiled.ll, "tir": lambda: flat.script()}
     return Module({}, "llvm", llvm.entry_of(mod), own, None, [kernels], _READ, hosts)

@@ -104,8 +104,7 @@ def measure(
     if number < 1 or repeat < 1:
         raise ValueError(f"number and repeat must be at least 1, not {number} and {repeat}")
     func = _as_ffi(func)
-    if timer is None:
-        timer = _time_calls()
+    clock: Callable[..., float] = timer if timer is not None else _time_calls()
     args = tuple(_as_argument(a) for a in args)
     func(*args)
     results = []
@@ -118,7 +117,7 @@ def measure(
         while True:
             if cache_flush_bytes:
                 flush(cache_flush_bytes)
-            nanoseconds = timer(func, number, *args)
+            nanoseconds = clock(func, number, *args)
             if nanoseconds >= min_repeat_ms * 1e6:
                 break
             if nanoseconds == 0:
