@@ -70,7 +70,7 @@ def exercise(args: argparse.Namespace) -> int:
     return 0 if result.solved else NOT_SOLVED
 
 
-def _told_row_by_row(variant: Variant, answer: Any, folder: str | None) -> Result:
+def _told_row_by_row(variant: Variant, answer: object, folder: str | None) -> Result:
     """Check an answer, and print each row as it is known; at a terminal also which one is next."""
     titles = iter(check.title for check in variant.checks)
     shows = sys.stdout.isatty()

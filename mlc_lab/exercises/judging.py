@@ -27,7 +27,7 @@ def marks(variant: Variant, data: Any) -> Result:
             return done.value
 
 
-def marking(variant: Variant, data: Any) -> Generator[Row, None, Result]:
+def marking(variant: Variant, data: object) -> Generator[Row, None, Result]:
     """The rows of the marks of an answer, each as soon as it is known, and the result.
 
     A row that does not compute the same ends the points of the rows after it: a program that is

@@ -282,7 +282,7 @@ def written_by(node: Stmt) -> tuple[dict[Var, list[BufferStore]], bool]:
     return found, anything
 
 
-def is_assumption(e: Any) -> bool:
+def is_assumption(e: object) -> bool:
     """Whether an expression is T.assume(...)."""
     return type(e) is Call and getattr(e.op, "name", "") == "tir.assume"
 

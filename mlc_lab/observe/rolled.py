@@ -102,7 +102,7 @@ def _accesses(statement: Any) -> list[Any]:
     return [n for n in pre_order(statement) if type(n) in (tir.BufferLoad, tir.BufferStore)]
 
 
-def _is_free(node: Any) -> bool:
+def _is_free(node: object) -> bool:
     """Whether a node in an index is a constant that may be another number."""
     return type(node) is tir.IntImm and node.dtype in ("int32", "int64")
 

@@ -97,7 +97,7 @@ class CUDADriver(RealDriver):
 
     # -- the driver's functions -------------------------------------------------------------------
 
-    def _checked(self, function: str, *args: Any) -> Any:
+    def _checked(self, function: str, *args: object) -> Any:
         """What a function of the driver gives. Raises CUDAError."""
         error, *values = getattr(self.lib, function)(*args)
         if error != self.lib.CUresult.CUDA_SUCCESS:
@@ -106,7 +106,7 @@ class CUDADriver(RealDriver):
             raise CUDAError(f"{error.name}, {text} ({function})", int(error))
         return values[0] if len(values) == 1 else values
 
-    def call(self, function: str, *args: Any) -> Any:
+    def call(self, function: str, *args: object) -> Any:
         """As `_checked`, in the device's context; notes when that is lost."""
         if self.lost:
             self._renew()

@@ -13,7 +13,7 @@ from typing import Any
 _made: dict[Any, Any] = {}
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     if isinstance(value, tuple):
         return all(map(_plain, value))
     return isinstance(value, (str, int, float))
@@ -28,7 +28,7 @@ def memoize(key: str, save_at_exit: bool = False) -> Callable[[Callable[..., Any
     """
     def around(function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)
-        def once(*args: Any) -> Any:
+        def once(*args: object) -> Any:
             cells = [cell.cell_contents for cell in function.__closure__ or ()]
             for value in (*cells, *args):
                 if not _plain(value):
