@@ -90,8 +90,8 @@ CUDA = Dialect(
     frame=_frame, barrier="__syncthreads();",
     reserved=C_WORDS | {"blockIdx", "threadIdx", "blockDim", "gridDim", "warpSize"},
     vector_types=("float32", "int32", "uint32"), vector_lanes=(2, 4),
-    vector_load="*({const}{type}{lanes}*)({buffer} + {index})",
-    vector_store="*({type}{lanes}*)({buffer} + {index}) = {value};", preamble=_preamble,
+    vector_load="*({const}{type}{lanes}*)({buffer} + ({index}))",
+    vector_store="*({type}{lanes}*)({buffer} + ({index})) = {value};", preamble=_preamble,
 )
 
 __all__ = ["CUDA"]

@@ -69,8 +69,8 @@ METAL = Dialect(
     barrier="threadgroup_barrier({fence});",
     reserved=C_WORDS | {"blockIdx", "threadIdx", "metal"},
     vector_types=("float32", "int32", "uint32"), vector_lanes=(2, 4),
-    vector_load="*({space} {const}{type}{lanes}*)({buffer} + {index})",
-    vector_store="*({space} {type}{lanes}*)({buffer} + {index}) = {value};",
+    vector_load="*({space} {const}{type}{lanes}*)({buffer} + ({index}))",
+    vector_store="*({space} {type}{lanes}*)({buffer} + ({index})) = {value};",
     preamble=lambda used: ["#include <metal_stdlib>", "using namespace metal;"],
 )
 

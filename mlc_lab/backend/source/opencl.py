@@ -76,8 +76,8 @@ OPENCL = Dialect(
     constants=("INFINITY", "NAN"), frame=_frame, barrier="barrier({fence});",
     reserved=C_WORDS | {"uchar", "as_int", "as_float", "kernel", "global"},
     vector_types=("float32", "int32", "uint32", "float64", "int8", "uint8"),
-    vector_lanes=(2, 4, 8, 16), vector_load="vload{lanes}(0, {buffer} + {index})",
-    vector_store="vstore{lanes}({value}, 0, {buffer} + {index});", aligned_vectors=False,
+    vector_lanes=(2, 4, 8, 16), vector_load="vload{lanes}(0, {buffer} + ({index}))",
+    vector_store="vstore{lanes}({value}, 0, {buffer} + ({index}));", aligned_vectors=False,
     preamble=_preamble,
 )
 

@@ -396,9 +396,15 @@ def measuring_lock() -> Any:
 
 
 def load(role: str) -> None:
-    """Load what building and running need, so that the first request does not wait for it."""
-    from ...runtime import jit, native_library
+    """Load what building and running need, so that the first request does not wait for it.
 
+    A CUDA device is opened here, before memory is limited: its driver reserves addresses for all
+    the memory of the device and of the host.
+    """
+    from ...runtime import jit, native_library
+    from ...runtime.driver import driver_of
+
+    driver_of("cuda")
     jit.host_machine().target_machine  # noqa: B018  (makes it)
     if role == "build":
         from ... import lower, target

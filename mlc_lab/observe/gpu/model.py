@@ -25,9 +25,9 @@ left out, registers are estimated. Memory is taken to reach its full bandwidth, 
 the boost, caches to be empty at the start; launching is left out. Units are taken to work side by
 side without hindering each other. It ranks schedules of one program; it does not say what a clock
 would. Spearman's correlation with times on an NVIDIA H100 80GB HBM3 (benchmarks/gpu_model.py) is
-0.87 and 0.81 for two draws of 100 random schedules of a product of 1024, 0.92 for 12 of a sum of
-columns. The phases, lines and joined passes are in the model since it was compared with these draws
-(without them 0.66, 0.69 and 0.75); nothing in it is fitted to them.
+0.83 and 0.87 for two draws of 100 random schedules of a product of 1024 that were timed after the
+model was made. The phases, lines and joined passes are in it since it was compared with other draws
+(0.66 and 0.69 without them, 0.87 and 0.81 with them); nothing in it is fitted.
 """
 
 from __future__ import annotations
