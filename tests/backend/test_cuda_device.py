@@ -1,6 +1,7 @@
 """A CUDA device: what it has beyond other devices. `test_real_devices.py` has what all do.
 
-The tests of NVRTC and of the source need no device; the others are skipped without one.
+The tests of NVRTC and of the source need no device; the others are part of the suite where there is
+one (`conftest.py`).
 """
 
 import importlib.util
@@ -21,8 +22,6 @@ from .gpu_programs import arguments, elementwise, missing, product, tiled
 
 @pytest.fixture
 def dev():
-    if driver_of("cuda").simulated:
-        missing("cuda", "no CUDA device, or cuda-bindings or NVRTC is not installed")
     return tvm.cuda(0)
 
 
@@ -187,6 +186,15 @@ def test_time_by_events(dev):
     assert grown.median < 1e-2 and len(driver_of("cuda").memories) == held
 
 
+def test_a_search_measures_on_the_device(dev, tmp_path, capsys):
+    from mlc_lab import meta_schedule as ms
+
+    database = ms.tune_tir(product(128, 128, 128), target="nvidia/nvidia-h100", work_dir=tmp_path,
+                           max_trials_global=4, num_trials_per_iter=4)
+    assert database.get_all_tuning_records()
+    assert "modelled" not in capsys.readouterr().out
+
+
 def test_memory_that_runs_out(dev):
     held = len(driver_of("cuda").memories)
     with pytest.raises(MemoryError, match="free tensors that are not needed"):
@@ -207,10 +215,8 @@ def main(A: T.Buffer((64,), "float32"), at: T.int64):
 '''
 
 
-def test_an_illegal_address_is_reported_and_the_process_lives():
+def test_an_illegal_address_is_reported_and_the_process_lives(dev):
     """In a process of its own, since other libraries lose the context too."""
-    if driver_of("cuda").simulated:
-        missing("cuda", "no CUDA device")
     import subprocess
     import sys
 

@@ -1,5 +1,7 @@
 """Kernels as source: what stands in it, and what real compilers say of it."""
 
+import re
+
 import pytest
 
 import mlc_lab as tvm
@@ -35,6 +37,14 @@ def test_the_source_is_structured_and_keeps_names(target, words):
     for word in [*words, "// block C_update", "// block A_shared", "k_0"]:
         assert word in text
     assert text.count("// block ") == 5
+
+
+@pytest.mark.parametrize("target", ["cuda", "opencl", "metal"])
+def test_the_address_of_a_vector_is_one_sum(target):
+    """Term by term it would be computed in 64 bits, which costs a product a twentieth."""
+    text = source(tiled(), target)
+    assert "A_shared + (" in text or "A + (" in text
+    assert re.search(r"\*\)\(\w+ \+ [^(]|vload\d\(0, \w+ \+ [^(]", text) is None
 
 
 def test_a_module_says_its_source_by_any_of_its_names():
