@@ -12,6 +12,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
+from cuda_tests import pytest_collection_modifyitems  # noqa: F401
 from parts_needed import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401
 
 

@@ -44,7 +44,6 @@ from .lower_opaque_block import memory_of
 
 if TYPE_CHECKING:
     from ..ir.node import Node
-    from ..ir.transform import PassContext
 
 #: a symbolic dimension stays as it is where only a larger bound is known: that is just the range of
 #: the type of a size such as n or n // 2
@@ -152,7 +151,7 @@ class _Compact(Mutator):
 
     def visit_Allocate(self, node: Allocate) -> Stmt:
         declared = _declared(node)
-        if declared is None:
+        if declared is None or declared.buffer not in self.accesses:
             return self.default(node)
         buffer = declared.buffer
         self._plan(buffer, node)
@@ -253,11 +252,11 @@ class _Compact(Mutator):
             node.buffer, source)
 
 
-def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
-    """Allocations of the size that is used."""
+def _rewrite(func: PrimFunc, memory: bool) -> PrimFunc:
+    """Allocations of the size that is used; with `memory` those without a block too."""
     parts = list(all_statements(func.body))
     allocated = {b for s in parts if type(s) is Block for b in s.alloc_buffers}
-    declared = [_declared(s) for s in parts if type(s) is Allocate]
+    declared = [_declared(s) for s in parts if type(s) is Allocate] if memory else []
     allocated |= {d.buffer for d in declared if d is not None}
     if not allocated:
         return func
@@ -272,11 +271,12 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     return func.with_body(mutator.visit(func.body))
 
 
-def CompactBufferAllocation(is_strict: bool = True) -> Pass:
-    """The pass, see the file's text. ValueError where not `is_strict`: TVM has a buffer grow then
+def CompactBufferAllocation(is_strict: bool = True, memory: bool = True) -> Pass:
+    """The pass, see the file's text. Where not `memory`, what a program allocates without a block
+    keeps the size that it asks for. ValueError where not `is_strict`: TVM has a buffer grow then
     to what is accessed outside of it, and here no access is outside."""
     if not is_strict:
         raise ValueError("CompactBufferAllocation(is_strict=False) would let buffers grow to what "
                          "is accessed outside of them; here such a program is not well formed: "
                          "allocate the buffer large enough")
-    return function_pass("CompactBufferAllocation", _rewrite)
+    return function_pass("CompactBufferAllocation", lambda func, ctx: _rewrite(func, memory))

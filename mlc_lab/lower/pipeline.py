@@ -93,7 +93,7 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
     passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
     passes += [
         PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
-        CompactBufferAllocation(), LowerMatchBuffer(), LowerOpaqueBlock(gpu),
+        CompactBufferAllocation(memory=False), LowerMatchBuffer(), LowerOpaqueBlock(gpu),
         FlattenBuffer(), Simplify(),
     ]
     if not simple_mode:

@@ -1,7 +1,7 @@
 """A CUDA device: what it has beyond other devices. `test_real_devices.py` has what all do.
 
 The tests of NVRTC and of the source need no device; the others are part of the suite where there is
-one (`conftest.py`).
+one (`cuda_tests.py`).
 """
 
 import importlib.util

@@ -164,11 +164,23 @@ def _binary(name: str, reference: Any, dtypes: Sequence[str], positive: bool = F
 
 
 def _typed(reference: Any, a: Any, b: Any) -> Any:
-    if a.dtype != b.dtype:
+    if a.dtype != b.dtype and not (reference in COMPARISONS and _same_order(a.dtype, b.dtype)):
         raise TypeError("two dtypes")
     with np.errstate(all="ignore"):
         out = reference(a, b)
     return out if out.dtype == bool else out.astype(a.dtype)
+
+
+COMPARISONS = (np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal)
+
+
+def _same_order(a: Any, b: Any) -> bool:
+    """Whether numbers of two dtypes are compared: but for truth values, and signed integers beside
+    unsigned ones that have as many bits or more."""
+    if "b" in (a.kind, b.kind):
+        return False
+    signed = {x.kind: x.itemsize for x in (a, b)}
+    return set(signed) != {"i", "u"} or signed["i"] > signed["u"]
 
 
 def _divide(a: Any, b: Any) -> Any:
@@ -190,8 +202,8 @@ for _name in ("bitwise_and", "bitwise_or", "bitwise_xor"):
     _binary(_name, getattr(np, _name), ("int32", "uint8", "bool", "int64"))
 for _name in ("left_shift", "right_shift"):
     _binary(_name, getattr(np, _name), ("int32", "uint8", "int64"), positive=True)
-for _name in ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal"):
-    _binary(_name, getattr(np, _name), ALL)
+for _fn in COMPARISONS:
+    _binary(_fn.__name__, _fn, ALL)
 
 
 @sample("clip")

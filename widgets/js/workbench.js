@@ -151,7 +151,7 @@ export class WorkbenchView {
     this.autoLabel = h("label", { class: "auto" }, this.auto, t("time each attempt"));
     this.status = h("div", { class: "status", role: "status", "aria-live": "polite" });
     this.facts = h("div", { class: "facts", role: "list", "aria-label": t("The program here") });
-    this.limits = h("div", { class: "facts", role: "list", "aria-label": t("Limits of the GPU") });
+    this.limits = h("div", { class: "limits", role: "list", "aria-label": t("Limits of the GPU") });
     this.program = new ProgramPane((key) => this.choose(key));
     this.refusal = h("div", { class: "refusal-box", hidden: true });
     this.palette = new PaletteView({

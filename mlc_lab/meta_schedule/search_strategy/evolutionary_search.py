@@ -107,6 +107,8 @@ class EvolutionarySearch(SearchStrategy):
             made = context.draft(own)
             if made is None:
                 continue
+            if made.judged is made.sch or context.postprocess(made.sch):
+                self.programs.add(structural_hash(made.sch.mod))
             candidate = MeasureCandidate(made.judged, context.args_info, parent=record.parent,
                                          generation=record.generation)
             candidate.record_id, candidate.space, candidate.decided = record.id, space, own

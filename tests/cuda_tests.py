@@ -9,15 +9,18 @@ from mlc_lab.runtime.driver import driver_of
 
 def of_cuda(item):
     """Whether a test runs kernels on a CUDA device."""
-    if item.path.name == "test_cuda_device.py":
+    where = item.path.name
+    if where == "test_cuda_device.py":
         return "dev" in item.fixturenames
-    return item.path.name == "test_real_devices.py" and item.callspec.params["dev"] == "cuda"
+    return where in ("test_real_devices.py", "test_gpu_models.py") and "cuda" in (
+        getattr(item, "callspec", None) and item.callspec.params.get(name)
+        for name in ("dev", "target"))
 
 
 def pytest_collection_modifyitems(config, items):
     if not driver_of("cuda").simulated:
         return
-    away = [item for item in items if "tests/backend" in item.path.as_posix() and of_cuda(item)]
+    away = [item for item in items if hasattr(item, "fixturenames") and of_cuda(item)]
     if away:
         config.hook.pytest_deselected(items=away)
         items[:] = [item for item in items if item not in away]
