@@ -16,7 +16,8 @@ pytestmark = pytest.mark.browser
 
 #: code, what was typed, errors and what programs print
 CODE = ("code, pre, textarea, script, style, noscript, .editor, .code, .bytecode, .program, .asm, "
-        ".statement, .marks small, .groups small, .answer small, .answer li small, .fact.bad")
+        ".statement, .marks small, .groups small, .answer small, .answer li small, .fact.bad, "
+        ".tree-box title")
 #: attributes that are read aloud or shown
 SAID = ["aria-label", "aria-valuetext", "aria-description", "aria-roledescription", "title", "alt"]
 FIND = """([code, attributes]) => {

@@ -194,8 +194,8 @@ export class Card {
         ? [h("details", {}, h("summary", {}, t("The program it starts from")), code(program))]
         : []),
       this.place,
-      ...(this.opened ? [this.opened.element] : []),
       h("div", { class: "actions" }, this.button, this.status),
+      ...(this.opened ? [this.opened.element] : []),
       this.rows,
       this.watched,
       this.helps,
