@@ -32,7 +32,11 @@ FOLDER = Path(__file__).parent
 
 def chosen() -> str:
     """The language that was asked for, or the system's; English where there are no texts in it."""
-    wanted = os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _SYSTEM)), "")
+    return _known(os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _SYSTEM)), ""))
+
+
+@cache
+def _known(wanted: str) -> str:
     short = re.split(r"[-_.:@]", wanted)[0].lower()
     return short if short in LANGUAGES else "en"
 

@@ -85,7 +85,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..above import above
-from ..language import text
+from ..language import chosen, text
 from ..reading import DataError, read_json
 
 if TYPE_CHECKING:
@@ -482,6 +482,7 @@ class Recorder:
         self._lines: dict[tuple[str, tuple[int, ...]], int] = {}
         self._programs: dict[tuple[int, ...], int] = {}
         self._kept: list[Any] = []
+        self.language = chosen()  # of the texts that it keeps
         #: names of the functions in the programs so far
         self.functions: set[str] = set()
 
@@ -548,4 +549,5 @@ class Recorder:
             return
         first, _, rest = docstring.strip().partition("\n\n")
         meaning = " ".join(line.strip() for line in first.split("\n"))
-        self.recording.docs[op] = {"meaning": text(meaning, "meanings"), "doc": rest.strip("\n")}
+        self.recording.docs[op] = {"meaning": text(meaning, "meanings", self.language),
+                                   "doc": rest.strip("\n")}

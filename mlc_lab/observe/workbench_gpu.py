@@ -7,6 +7,7 @@ primitive to say.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ..language import text
@@ -54,6 +55,13 @@ def _fills_shared(loop: Any) -> bool:
                for w in r.block.writes)
 
 
+@cache
+def _threads_of(target: str) -> int:
+    """How many threads a block of a target may have."""
+    limits = limits_of(Target(target))
+    return limits.threads if limits is not None else _THREADS
+
+
 def suggested_axes(p: Palette, target: TargetLike) -> tuple[list[str], str]:
     """The axes for the picked loop, best first, and why the first of them.
 
@@ -61,8 +69,7 @@ def suggested_axes(p: Palette, target: TargetLike) -> tuple[list[str], str]:
     innermost of each on x; a loop of a copy into shared memory, which the threads around it share,
     takes the axis that has its extent.
     """
-    limits = limits_of(Target(target))
-    most = limits.threads if limits is not None else _THREADS
+    most = _threads_of(target if isinstance(target, str) else str(Target(target)))
     nest, extent = _nest(p), extent_of(p.stmt)
     at = next(n for n, loop in enumerate(nest) if loop is p.stmt)
     bound = {tag_of(loop): extent_of(loop) for loop in nest if tag_of(loop) and loop is not p.stmt}

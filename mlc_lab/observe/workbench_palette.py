@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from ..language import text
+from ..language import chosen, text
 from ..reading.python_text import parse_expression
 from ..schedule.error import ScheduleError, rule_in_words
 from ..schedule.instruction import InstructionKind
@@ -141,6 +141,7 @@ class Palette:
         self.sch, self.state, self.sref, self.target = sch, sch.state, sref, target
         self.stmt = sref.stmt
         self.key_of = key_of
+        self.language = chosen()  # once: a listing has some forty entries
         self.is_loop = type(self.stmt) is For
         self.by_key = {key_of(s): s for s in statements_in_order(self.state)}
         self._regions: dict[str, list[dict[str, Any]]] = {}
@@ -161,11 +162,12 @@ class Palette:
     ) -> Entry:
         """One primitive: its parameters, its choices tried."""
         kind = InstructionKind.by_method[method]
+        meaning = text(kind.meaning, "meanings", self.language)
         try:
             parameters = build(self)
         except NotHere as nothing:
-            return Entry(method, group, text(kind.meaning, "meanings"), False, [], *nothing.args)
-        made = Entry(method, group, text(kind.meaning, "meanings"), False, parameters)
+            return Entry(method, group, meaning, False, [], *nothing.args)
+        made = Entry(method, group, meaning, False, parameters)
         probed = next((p for p in parameters if p.extra.pop("probe", False)), None)
         args = made.arguments()
         if probed is None:
