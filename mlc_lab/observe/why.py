@@ -159,26 +159,27 @@ def _number(value: float) -> str:
 
 
 def _compared(before: float, after: float) -> str:
-    """How a count changed: "33 % fewer", "50 % more", "16 times fewer", "16 times as many". A
-    factor is spoken of alike in both directions."""
-    ratio = max(before, after) / min(before, after)
-    if ratio < 1.995:
-        share = f"{100 * (1 - 1 / ratio if after < before else ratio - 1):.0f}"
-        return (text("{share} % fewer", "views") if after < before
-                else text("{share} % more", "views")).format(share=share)
-    return (text("{times} times fewer", "views") if after < before
-            else text("{times} times as many", "views")).format(times=_number(ratio))
+    """How a count changed: "33 % fewer", "50 % more", "16 times fewer", "16 times as many"."""
+    return _in_words(
+        before, after, text("{share} % fewer", "views"), text("{share} % more", "views"),
+        text("{times} times fewer", "views"), text("{times} times as many", "views"))
 
 
 def _often(before: float, after: float) -> str:
     """The same of how often something is done: "33 % less often", "16 times as often"."""
-    ratio = max(before, after) / min(before, after)
+    return _in_words(
+        before, after, text("{share} % less often", "views"), text("{share} % more often", "views"),
+        text("{times} times less often", "views"), text("{times} times as often", "views"))
+
+
+def _in_words(before: float, after: float, share_less: str, share_more: str, times_less: str,
+             times_more: str) -> str:
+    """A change in words: a share up to twice, then a factor, spoken of alike in both directions."""
+    ratio, less = max(before, after) / min(before, after), after < before
     if ratio < 1.995:
-        share = f"{100 * (1 - 1 / ratio if after < before else ratio - 1):.0f}"
-        return (text("{share} % less often", "views") if after < before
-                else text("{share} % more often", "views")).format(share=share)
-    return (text("{times} times less often", "views") if after < before
-            else text("{times} times as often", "views")).format(times=_number(ratio))
+        share = f"{100 * (1 - 1 / ratio if less else ratio - 1):.0f}"
+        return (share_less if less else share_more).format(share=share)
+    return (times_less if less else times_more).format(times=_number(ratio))
 
 
 def _fewer(before: float, after: float, what: str) -> str:

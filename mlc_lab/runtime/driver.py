@@ -79,8 +79,7 @@ class SimulatedDriver(Driver):
         if not self.announced:
             self.announced = True
             print(f"mlc_lab: no {self.kind} device is used here, {self.kind}(0) is simulated: "
-                  "kernels run on this CPU, with the same results; times are those of the "
-                  "simulation.")
+                  "kernels run on this CPU, with the same results; times say whose they are.")
 
 
 def has_driver(kind: str, index: int) -> bool:

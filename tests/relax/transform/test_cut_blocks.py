@@ -21,6 +21,8 @@ from mlc_lab.runtime import cpu
 
 from .test_examples import MODULES, as_module, example, scope
 
+#: examples that the virtual machine does not run: they only show a rewrite
+NOT_RUN = {"combine_parallel_matmul"}
 CASES = [m for m in MODULES if example(m) is not None]
 
 
@@ -128,9 +130,7 @@ def test_scopes_are_kept_where_a_block_is_cut(module):
         arguments = arguments_of(mod)
         if arguments is None or signature(mod) != signature(made):
             continue
-        try:
-            want = run(mod, arguments)
-        except Exception:  # an example that only shows a rewrite
+        if module in NOT_RUN:
             continue
-        for a, b in zip(run(made, arguments), want):
+        for a, b in zip(run(made, arguments), run(mod, arguments), strict=True):
             np.testing.assert_allclose(a, b, rtol=2e-3, atol=1e-5, err_msg=made.script())
