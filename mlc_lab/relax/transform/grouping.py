@@ -17,6 +17,7 @@ from .rewriting import (
     Binding, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, GlobalVar, IRModule,
     MatchCast, PrimValue, Replacer, SeqExpr, ShapeExpr, ShapeStructInfo, Tuple, TupleGetItem, Var,
     VarBinding, add_function, is_call_tir, is_pure_call, op_name, used_vars, walk, with_body,
+    with_own_dims,
 )
 
 
@@ -204,7 +205,7 @@ def make_function(bindings: Sequence[Binding], outputs: Sequence[Var], attrs: Ma
     _pass_dims(bindings, args, new_params)
     pure = all(is_pure_call(n) for b in bindings for n in walk(b) if type(n) is Call)
     func = Function.from_fields(tuple(new_params), body, result.struct_info_, pure, dict(attrs))
-    return _renew_dims(func), tuple(args)
+    return with_own_dims(func), tuple(args)
 
 
 class _Lift(Replacer):
@@ -264,16 +265,6 @@ def _pass_dims(bindings: Sequence[Binding], args: list[Expr], params: list[Var])
     if missing:
         args.append(ShapeExpr(missing))
         params.append(Var("tir_vars", ShapeStructInfo(missing)))
-
-
-def _renew_dims(func: Function) -> Function:
-    """The function with symbolic dimensions of its own."""
-    dims: dict[E.Var, None] = {}
-    for param in func.params:
-        dims.update(dict.fromkeys(tir_vars_in_struct_info(param.struct_info_)))
-    if not dims:
-        return func
-    return Replacer(dims={v: type(v)(v.name, v.dtype) for v in dims})(func)
 
 
 __all__ = ["Group", "GroupError", "dims_used", "fuse_groups", "make_function"]

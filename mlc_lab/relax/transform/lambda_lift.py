@@ -43,7 +43,7 @@ from ..struct_info import ShapeStructInfo
 from .rewriting import (
     Binding, BindingBlock, Call, DataflowBlock, Expr, Function, GlobalVar, IRModule, Pass,
     PassContext, Replacer, Tuple, Var, VarBinding, add_function, free_relax_vars, make_pass,
-    replace_functions, walk,
+    replace_functions, walk, with_own_dims,
 )
 
 
@@ -108,7 +108,7 @@ class _Lifter(Replacer):
                            for v, (g, args) in self.direct.items()})
         if direct:  # a recursive call passes on what it was given
             own.direct[var] = callee, list(params)
-        self.mod.functions[callee] = own(inner)
+        self.mod.functions[callee] = with_own_dims(own(inner))
         if direct:
             return None
         if not given:

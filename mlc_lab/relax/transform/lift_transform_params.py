@@ -42,13 +42,13 @@ after `LiftTransformParams()`::
 
 from __future__ import annotations
 
-from ...tir import expr as E
 from ..normal import merge_blocks
 from ..struct_info import tir_vars_in_struct_info
 from .rewriting import (
     Binding, DataflowBlock, DataflowVar, Function, IRModule, MatchCast, Pass, PassContext, Replacer,
     SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, add_function, attr,
     bindings_of, is_exported, make_pass, op_name, replace_functions, same_bindings, used_vars,
+    with_own_dims,
 )
 
 
@@ -142,9 +142,7 @@ def _transform(weights: tuple, lifted: list[Binding], wanted: list[Var]) -> Func
     gv = Var("output_tuple", result.struct_info_)
     out.append(VarBinding(gv, result))
     body = SeqExpr([DataflowBlock(out)], gv)
-    made = Function((whole,), body, gv.struct_info_, True, {"num_input": 0})
-    sizes = tir_vars_in_struct_info(whole.struct_info_)  # of its own
-    return Replacer(dims={v: E.Var(v.name, v.dtype) for v in sizes}, fresh=True)(made)
+    return with_own_dims(Function((whole,), body, gv.struct_info_, True, {"num_input": 0}))
 
 
 __all__ = ["LiftTransformParams"]

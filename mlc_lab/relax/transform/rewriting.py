@@ -25,6 +25,7 @@ from ..expr import (
 from ..normal import merge_blocks
 from ..struct_info import (
     ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo, map_struct_info,
+    tir_vars_in_struct_info,
 )
 
 if TYPE_CHECKING:
@@ -407,6 +408,16 @@ def with_body(func: Function, body: Expr, ret: StructInfo | None = None) -> Func
                                 func.attrs)
 
 
+def with_own_dims(func: Function) -> Function:
+    """The function with symbolic dimensions of its own: no two functions of a module share one."""
+    dims: dict[E.Var, None] = {}
+    for param in func.params:
+        dims.update(dict.fromkeys(tir_vars_in_struct_info(param.struct_info_)))
+    if not dims:
+        return func
+    return Replacer(dims={v: type(v)(v.name, v.dtype) for v in dims})(func)
+
+
 def map_blocks(expr: Expr, fn: Callable[[BindingBlock], Any]) -> Any:
     """`fn` applied to every binding block under an expression, inner blocks first.
 
@@ -546,5 +557,5 @@ __all__ = [
     "free_relax_vars", "fresh_name", "is_call_of", "is_call_tir", "is_exported", "is_pure_call",
     "join_blocks", "make_function_pass", "make_pass", "map_blocks", "map_functions", "op_name",
     "replace_functions", "replace_vars", "same_bindings", "shape_vars", "tensor_bytes",
-    "used_globals", "used_vars", "walk", "with_body",
+    "used_globals", "used_vars", "walk", "with_body", "with_own_dims",
 ]
