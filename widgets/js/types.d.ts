@@ -214,7 +214,7 @@ declare namespace Data {
   }
 
   /** What is shown of a program's code: a kind of `CodeOfProgram`, or one of its `sources`. */
-  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal";
+  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal" | "nvptx";
 
   interface CodeLine {
     text: string;
