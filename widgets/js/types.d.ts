@@ -352,6 +352,8 @@ declare namespace Data {
     lead: string[];
     program: number;
     error?: Refusal | null;
+    /** Of the last attempt of several that were made at once: the one at which that began. */
+    began?: number;
   }
 
   interface Tree extends Texts {
