@@ -607,6 +607,8 @@ declare namespace Data {
     flop: number;
     peak_s: number | null;
     numpy_s: number | null;
+    /** Whether its times are those of a model. */
+    modelled?: boolean;
     /** Seconds of other schedules, by name. */
     baselines?: Record<string, number>;
   }
