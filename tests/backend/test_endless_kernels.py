@@ -1,7 +1,7 @@
 """Kernels without end: reported after a while, and the process goes on.
 
-A CUDA device is played by a driver whose kernels end when the test says so: each function that would
-wait for the device fails while one runs, since the process would hang there. PoCL runs one.
+A driver plays a CUDA device, whose kernels end when the test says so: each function that would wait
+for the device fails while one runs, since the process would hang there. PoCL runs one.
 """
 
 import enum
