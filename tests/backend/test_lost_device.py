@@ -1,4 +1,4 @@
-"""A WebGPU device that is lost: it is said once, tensors on it are gone, and the next call works."""
+"""A WebGPU device that is lost: it is said, tensors on it are gone, and the next call works."""
 
 import numpy as np
 import pytest
