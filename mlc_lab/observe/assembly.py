@@ -98,9 +98,9 @@ def marking(base: type[StmtGen], number: Callable[[Any], int]) -> Any:
     return Marking
 
 
-def with_debug_info(text: str, kind: str = "LineTablesOnly") -> str:
-    """LLVM IR with the marks made debug locations, of a kind of LLVM's. Functions without marks
-    stay as they are."""
+def with_debug_info(text: str, emission: str = "LineTablesOnly") -> str:
+    """LLVM IR with the marks made debug locations, of one of LLVM's kinds of `emission`. Functions
+    without marks stay as they are."""
     lines = text.split("\n")
     count = 1 + max((int(m[1]) for m in map(_NODE.match, lines) if m), default=-1)
     nodes: list[str] = []
@@ -111,7 +111,7 @@ def with_debug_info(text: str, kind: str = "LineTablesOnly") -> str:
 
     file = node('!DIFile(filename: "program", directory: "")')
     unit = node(f"distinct !DICompileUnit(language: DW_LANG_C, file: !{file}, isOptimized: true, "
-                f"emissionKind: {kind})")
+                f"emissionKind: {emission})")
     kind = node("!DISubroutineType(types: !{})")
     flags = [node('!{i32 2, !"Debug Info Version", i32 3}'),
              node('!{i32 7, !"Dwarf Version", i32 4}')]
