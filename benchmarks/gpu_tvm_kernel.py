@@ -4,17 +4,22 @@
     python benchmarks/gpu_tvm_kernel.py product.cu       # needs nvcc on the path, and no GPU
     python benchmarks/gpu.py --only cuda --tvm-kernel product.cu
 
-The schedule is that of `square_tiles` in tests/observe/gpu/programs.py, step by step.
+The schedule is that of the lab's kernel beside it, tests/observe/gpu/square_tiles.py.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import tvm
 from tvm import s_tir, te
 from tvm.target import Target
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "observe" / "gpu"))
+
+from square_tiles import tile_squares
 
 TILE, EACH, DEPTH, VECTOR = 64, 4, 8, 2
 
@@ -25,26 +30,7 @@ def scheduled(n):
     k = te.reduce_axis((0, n), name="k")
     c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
     sch = s_tir.Schedule(tvm.IRModule({"main": te.create_prim_func([a, b, c])}))
-    block = sch.get_sblock("C")
-    local = sch.cache_write(block, 0, "local")
-    i, j, k = sch.get_loops(block)
-    side = TILE // EACH
-    i0, i1, i2 = sch.split(i, [None, side, EACH])
-    j0, j1, j2 = sch.split(j, [None, side, EACH])
-    k0, k1 = sch.split(k, [None, DEPTH])
-    sch.reorder(i0, j0, i1, j1, k0, k1, i2, j2)
-    sch.reverse_compute_at(local, j1)
-    for loop, axis in zip((i0, j0, i1, j1), ("blockIdx.y", "blockIdx.x", "threadIdx.y",
-                                             "threadIdx.x")):
-        sch.bind(loop, axis)
-    for at in (0, 1):
-        copy = sch.cache_read(block, at, "shared")
-        sch.compute_at(copy, k0)
-        _, ty, tx, vec = sch.split(sch.fuse(*sch.get_loops(copy)[-2:]), [None, side, side, VECTOR])
-        sch.vectorize(vec)
-        sch.bind(ty, "threadIdx.y")
-        sch.bind(tx, "threadIdx.x")
-    sch.decompose_reduction(block, k0)
+    tile_squares(sch, sch.get_sblock("C"), TILE, EACH, DEPTH, VECTOR)
     return sch.mod
 
 

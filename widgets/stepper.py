@@ -14,7 +14,8 @@ from .saved import gzipped
 from .view import StepView, traitlets
 
 #: the ways to look at a step, by the names of the trait `tab`
-TABS = ("program", "nest", "lowered", "llvm", "assembly", "cuda", "opencl", "webgpu", "metal")
+TABS = ("program", "nest", "lowered", "llvm", "assembly", "cuda", "opencl", "webgpu", "metal",
+        "nvptx")
 STYLES = ("stepper.css", "counts.css", "guess.css")
 
 
@@ -34,7 +35,7 @@ class Stepper(StepView):
                empty at first.
     tab        what is shown of a step: "program", "nest", "lowered", "llvm" or "assembly"; where a
                step binds loops to threads, the source of a GPU too: "cuda", "opencl", "webgpu"
-               (WGSL) or "metal".
+               (WGSL), "metal" or "nvptx" (PTX).
     baseline   number of a step whose program stands on the left; -1: the program before the step.
     guess      whether the viewer says what a step does before it is shown: see `on_guess`.
     guesses    what was guessed: {"answers": {step: {"legal", "speed"}}, "right", "asked"}.

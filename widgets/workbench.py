@@ -118,7 +118,9 @@ class Workbench(View):
         self._following = True
         try:
             with self.hold_sync():
-                if len(self.bench.attempts) != len(self.tree.get("nodes", ())):
+                known, at = self.tree.get("nodes", ()), self.bench.at
+                if (len(self.bench.attempts) != len(known)
+                        or at.began != known[at.id].get("began")):
                     self.tree = packed(self.bench.to_dict())
                 self.node = self.bench.at.id
                 self._show_costs()

@@ -58,6 +58,11 @@ class PTXGen(StmtGen):
         if s.attr_key != "thread_extent":
             super().stmt_attr(s)
             return
+        self.read_axis(s)
+        self.run(s.body)
+
+    def read_axis(self, s: tir.AttrStmt) -> None:
+        """Read where the thread is on an axis."""
         word, _, letter = str(s.node.thread_tag).partition(".")
         register = {"blockIdx": "ctaid", "threadIdx": "tid"}.get(word)
         if register is None or letter not in ("x", "y", "z"):
@@ -66,7 +71,6 @@ class PTXGen(StmtGen):
         number = self.call_intrinsic(f"llvm.nvvm.read.ptx.sreg.{register}.{letter}", "i32")
         self.wide[s.node.var] = self.pure(f"zext i32 {number} to i64")
         self.nonneg.add(s.node.var)
-        self.run(s.body)
 
     def parallel(self, s: tir.For) -> None:
         """In a thread of a GPU it is a loop as any other."""
@@ -125,7 +129,7 @@ class PTXGen(StmtGen):
         if scope == "shared.dyn":
             self.env[s.buffer_var] = self._dynamic(count * lane_bytes(s.dtype))
         elif scope.startswith("shared"):
-            text = f"@{self._global(name)} = internal addrspace(3) global {kind} undef"
+            text = f"@{self.global_name(s.buffer_var)} = internal addrspace(3) global {kind} undef"
             self.unit.text.globals.append(f"{text}, align {_ALIGN}")
             self.env[s.buffer_var] = _generic(text.split(" ")[0])
         elif scope == "warp":
@@ -136,8 +140,9 @@ class PTXGen(StmtGen):
             self.entry.append(f"  {place} = alloca {kind}, align {_ALIGN}")
         self.run(s.body)
 
-    def _global(self, name: str) -> str:
-        return quoted(self.unit.unique(f"{self.function_name}_{plain_name(name)}"))
+    def global_name(self, memory: tir.Var) -> str:
+        """A name for memory of a block that has a size."""
+        return quoted(self.unit.unique(f"{self.function_name}_{plain_name(memory.name)}"))
 
     def _dynamic(self, nbytes: int) -> str:
         """The next bytes of the memory whose size a launch gives."""
@@ -235,16 +240,17 @@ def _generic(pointer: str) -> str:
     return f"addrspacecast (ptr addrspace(3) {pointer} to ptr)"
 
 
-def write_kernel(unit: Unit, name: str, func: tir.PrimFunc, block: tuple[int, int, int]) -> PTXGen:
-    """Write a kernel (`lower/split_host_device.py`) into a module. `block` has the threads of a
-    block along x, y, z, or zeros where they are not constant."""
+def write_kernel(unit: Unit, name: str, func: tir.PrimFunc, block: tuple[int, int, int],
+                 emitter: type[PTXGen] = PTXGen) -> PTXGen:
+    """Write a kernel (`lower/split_host_device.py`) into a module, by `emitter`. `block` has the
+    threads of a block along x, y, z, or zeros where they are not constant."""
     noalias = bool(int((func.attrs or {}).get("tir.noalias", 0) or 0))
     params = []
     for at, var in enumerate(func.params):
         fact = " noalias" if noalias and dt.is_handle(var.dtype) else ""
         params.append(f"{register_type(var.dtype)}{fact} %a{at}")
     most = ' "nvvm.maxntid"="{},{},{}"'.format(*block) if all(block) else ""
-    gen = PTXGen(unit, name, f"define ptx_kernel void @{name}({', '.join(params)}) convergent #0"
+    gen = emitter(unit, name, f"define ptx_kernel void @{name}({', '.join(params)}) convergent #0"
                  + most)
     for at, var in enumerate(func.params):
         if var.dtype in ("int32", "int64"):

@@ -23,7 +23,7 @@ from ..tir.function import PrimFunc
 from ..tir.op import as_int
 from . import llvm
 from .llvm_emit import Unit
-from .llvm_ptx import plain_name, write_kernel
+from .llvm_ptx import PTXGen, plain_name, write_kernel
 from .source.cuda import CUDA
 
 if TYPE_CHECKING:
@@ -49,8 +49,10 @@ def lowered(mod: IRModule, target: Target) -> IRModule:
 
 
 @grows_stack
-def generate(mod: IRModule, where: jit.Machine) -> tuple[str, dict[str, int]]:
-    """The LLVM IR of a lowered module's kernels; of each the bytes of dynamic shared memory.
+def generate(mod: IRModule, where: jit.Machine, emitter: type[PTXGen] = PTXGen
+             ) -> tuple[str, dict[str, int]]:
+    """The LLVM IR of a lowered module's kernels, written by `emitter`; of each the bytes of
+    dynamic shared memory.
 
     Raises CodegenError for what PTX does not have.
     """
@@ -62,11 +64,16 @@ def generate(mod: IRModule, where: jit.Machine) -> tuple[str, dict[str, int]]:
             name = unit.unique(plain_name(var.name_hint))
             extents = launch_extents(func)
             x, y, z = (as_int(extents.get(f"threadIdx.{letter}", 1)) or 0 for letter in "xyz")
-            dynamic[name] = write_kernel(unit, name, func, (x, y, z)).dynamic
+            dynamic[name] = write_kernel(unit, name, func, (x, y, z), emitter).dynamic
     return str(unit.text), dynamic
 
 
-def _text(asm: str, dynamic: dict[str, int]) -> str:
+def compiled(text: str, where: jit.Machine) -> jit.Compiled:
+    """The LLVM IR of kernels, optimised and translated."""
+    return jit.compile_ir(text, where, vectorize=False, emit=False)
+
+
+def noted(asm: str, dynamic: dict[str, int]) -> str:
     """PTX, with what a launch has to know of it."""
     notes = [f"// a launch of {name} gives {nbytes} bytes of dynamic shared memory\n"
              for name, nbytes in dynamic.items() if nbytes]
@@ -85,12 +92,12 @@ def build(mod: IRModule, target: Target) -> Module:
              for v, f in flat.functions.items() if type(f) is PrimFunc and not is_kernel(f)]
     if not hosts:
         raise LowerError("the module has no PrimFunc to build")
-    compiled = jit.compile_ir(text, where, vectorize=False, emit=False)
-    made: dict[str, Callable[[], str]] = dict.fromkeys(
-        ("ptx", "source", "asm"), lambda: _text(compiled.asm, dynamic))
-    kernels = Module({}, "nvptx", None, made, names=dynamic, refusal=_READ)
-    own = {**made, "ll": lambda: compiled.ll, "tir": lambda: flat.script()}
+    made = compiled(text, where)
+    texts: dict[str, Callable[[], str]] = dict.fromkeys(
+        ("ptx", "source", "asm"), lambda: noted(made.asm, dynamic))
+    kernels = Module({}, "nvptx", None, texts, names=dynamic, refusal=_READ)
+    own = {**texts, "ll": lambda: made.ll, "tir": lambda: flat.script()}
     return Module({}, "llvm", llvm.entry_of(mod), own, None, [kernels], _READ, hosts)
 
 
-__all__ = ["build", "generate", "lowered", "machine"]
+__all__ = ["build", "compiled", "generate", "lowered", "machine", "noted"]

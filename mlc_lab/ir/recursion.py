@@ -148,26 +148,25 @@ def grows_stack(fn: Callable[P, R]) -> Callable[P, R]:
 
     It must not change anything before it has succeeded.
     """
+    def attempt(*args: P.args, **kwargs: P.kwargs) -> R:
+        """Run it here, and again where there is room if this stack is too small."""
+        try:
+            return fn(*args, **kwargs)
+        except RecursionError:
+            if _room.large:
+                raise
+        return with_large_stack(lambda: fn(*args, **kwargs))
+
     @functools.wraps(fn)
     def walk(*args: P.args, **kwargs: P.kwargs) -> R:
         if _room.walking:
-            try:
-                return fn(*args, **kwargs)
-            except RecursionError:
-                if _room.large:
-                    raise
-            return with_large_stack(lambda: fn(*args, **kwargs))
+            return attempt(*args, **kwargs)
         if _usual_limit is not None and not _room.large:
             # another thread has raised the limit, which this stack would be too small for
             return with_large_stack(lambda: fn(*args, **kwargs))
         _room.walking = True
         try:
-            try:
-                return fn(*args, **kwargs)
-            except RecursionError:
-                if _room.large:
-                    raise
-            return with_large_stack(lambda: fn(*args, **kwargs))
+            return attempt(*args, **kwargs)
         finally:
             _room.walking = False
             if _usual_limit is not None and not _room.large:

@@ -8,15 +8,16 @@
     sessions  [{"key", "label", "task", "target", "seed", "state", "trials_wanted", "flop",
                 "peak_s" (what the program would take at the machine's peak, or null), "numpy_s"
                 (what numpy takes, or null), "baselines" ({name: seconds} of other schedules of
-                it)}, ...]: the searches that are laid over each other
+                it), "modelled" (whether its times are those of a model)}, ...]: the searches that
+                are laid over each other
     trials    [trial, ...] in the order they were made
     axes      names of the decisions, in the order of the trace: what the space is drawn over
     words     [{name of a decision: {"label" ("tiles of j"), "choices" (of which the decision is the
               number of one, or null)}}, ...]: what decisions are about, once for all traces that
               differ in nothing else
     axis_labels  {axis: what it is about}
-    rounds    [{"session": key, "round", "trials", "correlation" (rank correlation of predicted and
-                measured speed, null where fewer than three were predicted)}, ...]
+    rounds    [{"session": key, "round", "trials", "correlation" (rank correlation of predicted
+                speed and that by "time", null where fewer than three were predicted)}, ...]
     lines     every distinct line of all traces, once; [] while a search runs
 
 A **trial** is {"key" ("<database>.<id>"), "session", "trial", "round", "generation", "parent" (key
@@ -26,7 +27,7 @@ and greatest of the times that count), "predicted" (score, higher is faster, or 
 "trace" ([index into lines, ...])}.
 
 Times are in seconds. The correlation is Spearman's: 1 if the model put the trials of a round in
-the order in which they were then measured.
+the order in which their times then were.
 """
 
 from __future__ import annotations
@@ -41,6 +42,9 @@ from ..above import above
 from ..ir.diagnostics import MLCError
 from ..language import text
 from ..schedule.trace import Trace
+from ..target import Target
+from ..target.gpus import gpu_of
+from .defaults import is_gpu
 from .measure.runner import MODELLED
 from .board_words import said, without_decisions, words_of
 
@@ -105,7 +109,7 @@ class Board:
                 sessions.append({"key": trial["session"], "label": "measured by hand", "task": "",
                                  "target": "", "seed": None, "state": "done", "flop": 0.0,
                                  "trials_wanted": 0, "peak_s": None, "numpy_s": None,
-                                 "baselines": {}})
+                                 "baselines": {}, "modelled": False})
         axes = _axes(trials)
         return {"format": FORMAT, "version": VERSION, "title": self.title, "sessions": sessions,
                 "trials": trials, "axes": axes, "axis_labels": _axis_labels(axes, words),
@@ -129,7 +133,7 @@ class Board:
             if self.task is not None and item["task"] != self.task:
                 continue
             machine = item["machine"]
-            peak = self._peak(machine)
+            peak = self._peak(machine, item["target"], item["id"] in modelled)
             work = flop.get(item["id"], 0.0)
             out.append({
                 "key": f"{number}.{item['id']}", "task": item["task"], "target": item["target"],
@@ -140,10 +144,17 @@ class Board:
                 "state": item["state"], "trials_wanted": item["trials_wanted"], "flop": work,
                 "peak_s": work / (peak * 1e9) if peak and work else None,
                 "numpy_s": self.numpy_s or machine.get("numpy_s"),
-                "baselines": {**self.baselines, **self._measured.get(str(item["workload"]), {})}})
+                "baselines": {**self.baselines, **self._measured.get(str(item["workload"]), {})},
+                "modelled": item["id"] in modelled})
         return out
 
-    def _peak(self, machine: dict) -> float | None:
+    def _peak(self, machine: dict, name: str, modelled: bool) -> float | None:
+        """GFLOP/s of what the times are of. Of a GPU that is here they are not known, of one whose
+        times are modelled they are in its data sheet."""
+        target = Target(name) if name else None
+        if target is not None and is_gpu(target):
+            wanted = modelled and self.peak_gflops is not False
+            return gpu_of(target).peak_flops / 1e9 if wanted else None
         if machine.get("peak_gflops"):
             return machine["peak_gflops"]
         if self.peak_gflops is None:

@@ -39,6 +39,12 @@ def _by_session(data: dict[str, Any]) -> list[tuple[dict, list[dict], str, str]]
     return out
 
 
+def _how_known(data: dict[str, Any]) -> str:
+    """Whether the times of a board are measured, modelled, or some of them either."""
+    found = {"modelled" if session["modelled"] else "measured" for session in data["sessions"]}
+    return " or ".join(sorted(found)) or "measured"
+
+
 def _progress(at: Any, data: dict[str, Any]) -> None:
     for session, trials, colour, marker in _by_session(data):
         good = [(i, t) for i, t in enumerate(trials) if t["time"] is not None]
@@ -66,7 +72,8 @@ def _progress(at: Any, data: dict[str, Any]) -> None:
                             xycoords=("axes fraction", "data"), fontsize=8)
     at.set_yscale("log")
     at.set_xlabel("trial")
-    at.set_ylabel("time (µs)")
+    known = _how_known(data)
+    at.set_ylabel("time (µs)" if known == "measured" else f"{known} time (µs)")
     if len(data["sessions"]) > 1:
         at.legend(fontsize=8)
 
@@ -83,7 +90,7 @@ def _model(at: Any, data: dict[str, Any]) -> None:
         at.annotate(f"rank correlation by round: {text}", (0.02, 0.96), va="top", fontsize=8,
                     xycoords="axes fraction")
     at.set_xlabel("predicted score")
-    at.set_ylabel("measured speed (runs per µs)")
+    at.set_ylabel(f"{_how_known(data)} speed (runs per µs)")
 
 
 def _space(at: Any, data: dict[str, Any], axes: Sequence[str] | None) -> None:

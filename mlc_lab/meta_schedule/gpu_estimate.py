@@ -15,7 +15,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ..ir import dtype as dt
-from ..observe.gpu.lockstep import IN_FLIGHT, UNROLLED
+from ..observe.gpu.unrolled import IN_FLIGHT, UNROLLED
 from ..observe.gpu.occupancy import occupancy
 from ..schedule import Schedule, Trace
 from ..schedule.error import ScheduleError
@@ -111,7 +111,7 @@ def _unrolled(spatial: list[list[int]], reduced: list[list[int]], virtual: int, 
               ) -> tuple[list[int], int]:
     """Of the loops of a thread those that are unrolled, so that what is loaded once is kept: the
     elements of each axis that they go over, and how often the loops around them run. `most` steps
-    are unrolled by the schedule, and short loops by any compiler (`observe/gpu/lockstep.py`)."""
+    are unrolled by the schedule, and short loops by any compiler (`observe/gpu/unrolled.py`)."""
     sizes = [t[1] for t in spatial] + [1] * len(reduced)
     loops = [(len(spatial) + n, t[1]) for n, t in enumerate(reduced)]
     loops += [(n, t[3]) for n, t in enumerate(spatial)]

@@ -60,8 +60,8 @@ def machine_code(mod: IRModule, origins: Mapping[Any, Collection[int]], target: 
         lines = tuple(sorted(origins.get(node, ())))
         return sets.setdefault(lines, len(sets) + 1) if lines else 0
 
-    text, _, imports = generate(mod, where, emitter=_marking(number))
-    text = _with_debug_info(text)
+    text, _, imports = generate(mod, where, emitter=marking(StmtGen, number))
+    text = with_debug_info(text)
     compiled = jit.compile_ir(text, where, emit=False, imports=imports)
     known = {at: lines for lines, at in sets.items()}
     commented = compiled.commented_asm
@@ -71,23 +71,23 @@ def machine_code(mod: IRModule, origins: Mapping[Any, Collection[int]], target: 
                        mix([text for text, _ in assembly]), name, inner_loops(commented, known))
 
 
-def _marking(number: Callable[[Any], int]) -> type[StmtGen]:
-    """A code generator that notes on every instruction for which statement it was written."""
+def marking(base: type[StmtGen], number: Callable[[Any], int]) -> Any:
+    """A code generator that notes on every instruction for which statement it was written: by the
+    `number` of the statement or loop variable, where that is not 0."""
 
-    class Marking(StmtGen):
+    class Marking(base):
         def run(self, node: Node) -> None:
             start = len(self.lines)
             super().run(node)
-            self.mark(start, node)
+            self.mark(start, number(node))
 
         def count_loop(self, var: Any, *rest: Any, **options: Any) -> None:
             start = len(self.lines)
             super().count_loop(var, *rest, **options)
-            self.mark(start, var)
+            self.mark(start, number(var))
 
-        def mark(self, start: int, node: Node) -> None:
+        def mark(self, start: int, mark: int) -> None:
             """Note on what was written from `start` on, and has no note yet, what it is for."""
-            mark = number(node)
             if not mark:
                 return
             for at in range(start, len(self.lines)):
@@ -98,8 +98,9 @@ def _marking(number: Callable[[Any], int]) -> type[StmtGen]:
     return Marking
 
 
-def _with_debug_info(text: str) -> str:
-    """LLVM IR with the marks made debug locations. Functions without marks stay as they are."""
+def with_debug_info(text: str, emission: str = "LineTablesOnly") -> str:
+    """LLVM IR with the marks made debug locations, of one of LLVM's kinds of `emission`. Functions
+    without marks stay as they are."""
     lines = text.split("\n")
     count = 1 + max((int(m[1]) for m in map(_NODE.match, lines) if m), default=-1)
     nodes: list[str] = []
@@ -110,7 +111,7 @@ def _with_debug_info(text: str) -> str:
 
     file = node('!DIFile(filename: "program", directory: "")')
     unit = node(f"distinct !DICompileUnit(language: DW_LANG_C, file: !{file}, isOptimized: true, "
-                "emissionKind: LineTablesOnly)")
+                f"emissionKind: {emission})")
     kind = node("!DISubroutineType(types: !{})")
     flags = [node('!{i32 2, !"Debug Info Version", i32 3}'),
              node('!{i32 7, !"Dwarf Version", i32 4}')]
@@ -333,4 +334,5 @@ def mix(lines: Sequence[str]) -> dict[str, int]:
     return found
 
 
-__all__ = ["MachineCode", "ir_width", "kind_of", "machine_code", "mix", "width_of"]
+__all__ = ["MachineCode", "ir_width", "kind_of", "machine_code", "marking", "mix", "width_of",
+           "with_debug_info"]

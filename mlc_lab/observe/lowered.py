@@ -51,7 +51,7 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
             if threads:
                 raise ValueError("loops of this program are bound to GPU threads; the stages are "
                                  "those of a GPU, and LLVM makes no code of it for this machine: "
-                                 "see its source in CUDA, OpenCL, WGSL or Metal")
+                                 "see its source in CUDA, OpenCL, WGSL, Metal or PTX")
             code = machine_code(lowered.module, lowered.origins, target)
             data["llvm"] = numbers(code.llvm, ir_width)
             data["assembly"] = numbers(code.assembly, width_of)

@@ -71,7 +71,8 @@ Every entry may be absent. What stands in "counts" and "inner", and in the machi
 There n are the numbers, from 0, of the lines of the program that a line of code came from, and the
 width is that of the vectors it works on, in bits (0: none). Each distinct line is stored once. What
 could not be made is left out, and `error` says why. `sources` is there where loops are bound to
-threads: the kernels in the language of each kind of target, "cuda", "opencl", "webgpu", "metal".
+threads: the kernels in the language of each kind of target, "cuda", "opencl", "webgpu", "metal",
+"nvptx".
 
 Later versions may add entries; a reader ignores those it does not know.
 """

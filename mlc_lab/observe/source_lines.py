@@ -20,17 +20,18 @@ from ..tir.function import PrimFunc
 from ..tir.functor import all_statements, following, pre_order
 from ..tir.stmt import Evaluate, For
 from .lowering import Line, Origins
+from .ptx_lines import ptx_lines
 
 #: the languages in the order in which a view has them, by target kind
-KINDS = ("cuda", "opencl", "webgpu", "metal")
+KINDS = ("cuda", "opencl", "webgpu", "metal", "nvptx")
 
 
 def source_lines(mod: IRModule, kind: str) -> list[Line]:
     """The lines of all kernels of a module in the language of a target kind.
 
-    Raises what lowering raises, and LowerError for what the language cannot say.
+    Raises what lowering raises, and LowerError or CodegenError for what the language cannot say.
     """
-    target, dialect = Target(kind), DIALECTS[kind]
+    target, dialect = Target(kind), DIALECTS.get(kind, DIALECTS["cuda"])  # PTX has CUDA's vectors
     origins = Origins(mod)
     scalars = ScalarizeVectors(dialect.vector_types, dialect.vector_lanes, dialect.aligned_vectors)
     with following(origins.rewritten):
@@ -41,6 +42,8 @@ def source_lines(mod: IRModule, kind: str) -> list[Line]:
         found = axes.get((kernel, node), ()) if isinstance(node, str) else origins.of(node)
         return tuple(found)
 
+    if kind == "nvptx":
+        return ptx_lines(written, target, of)
     return [(text, of(kernel, node))
             for text, kernel, node in module_lines(sources(written, kind, blocks), kind)]
 

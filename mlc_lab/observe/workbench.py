@@ -212,7 +212,8 @@ class Workbench(AttemptTree):
         Arguments are those of the primitive; blocks and loops as in `find`, and as plain data (see
         `workbench_palette`). If it is refused, the refusal is kept as a node, the place stays, and
         ScheduleError is raised, with the node's number as `attempt`. What has been tried from here
-        before is found again. "cooperative_fetch" applies several primitives, each a node.
+        before is found again. "cooperative_fetch" applies several primitives, each a node; one
+        `undo` takes them back.
         """
         if op == FETCH:
             return apply_fetch(self, args)

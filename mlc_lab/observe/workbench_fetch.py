@@ -148,8 +148,8 @@ def tried_fetch(bench: Workbench, args: Mapping[str, Any]
 
 
 def apply_fetch(bench: Workbench, args: Mapping[str, Any]) -> Attempt:
-    """Cooperative fetching at the current node. Listeners hear of it once; what cannot be done is
-    refused before the first step, with ScheduleError."""
+    """Cooperative fetching at the current node. Listeners hear of it once, and one `undo` takes it
+    back; what cannot be done is refused before the first step, with ScheduleError."""
     refusal = tried_fetch(bench, args)[1]
     if refusal is not None:
         rule, reason = refusal
@@ -157,12 +157,15 @@ def apply_fetch(bench: Workbench, args: Mapping[str, Any]) -> Attempt:
                             bench.mod)
     fetch = _fetch_of(bench, args)
     loops = {id(loop): bench.value_of(loop) for loop in fetch.own}
+    start = bench.at.id
     listeners, bench.listeners = bench.listeners, []
     try:
         fetch.run(_Attempting(bench), lambda loop: loops[id(loop)],
                   args.get("vector", fetch.most))
     finally:
         bench.listeners = listeners
+    if bench.at.parent not in (None, start):
+        bench.at.began = start
     return bench.goto(bench.at.id)
 
 

@@ -5,10 +5,11 @@ those of a recording (see `recording.py`); further
 
     format    "mlc-lab/attempts"
     version   1
-    nodes     [{"id", "parent", "op", "python", "lead", "program", "error"}, ...]: the attempts,
-              each after its parent (null for the start); `lead` are the look-ups that `python`
-              needs, `program` the program after it, `error` (only of a refused one) is as in a
-              recording
+    nodes     [{"id", "parent", "op", "python", "lead", "program", "error", "began"}, ...]: the
+              attempts, each after its parent (null for the start); `lead` are the look-ups that
+              `python` needs, `program` the program after it, `error` (only of a refused one) is as
+              in a recording, `began` (only of the last of several that were made at once) the
+              attempt above at which that began
     at        the attempt at which the tree stands
     imports   the Python that stands before the program when it is copied
     sizes, target   for measuring
@@ -67,6 +68,11 @@ def check(data: Any) -> None:
         program = node.get("program")
         need(type(program) is int and 0 <= program < len(data["programs"]), f"{where}.program",
              "is no program")  # fmt: skip
+        if node.get("began") is not None:
+            up, began = parent, node["began"]
+            while type(began) is int and up is not None and up > began:
+                up = nodes[up]["parent"]
+            need(type(began) is int and up == began, f"{where}.began", "is no attempt above it")
     at = data.get("at", 0)
     need(type(at) is int and 0 <= at < len(nodes), "at", "is no attempt")
     sizes, target = data.get("sizes") or {}, data.get("target", "llvm")
@@ -107,6 +113,8 @@ def _read(cls: type[Workbench], data: Any) -> Workbench:
         cost = data["programs"][old["program"]].get("cost")
         if cost is not None and new.error is None:
             bench.recording.programs[new.program].cost = cost
+        if old.get("began") is not None:
+            new.began = made[old["began"]].id
     bench.recording.machine = data.get("machine", {})
     bench.recording.flops = data.get("flops")
     bench.goto(made[data.get("at", 0)].id)

@@ -30,6 +30,8 @@ class Attempt:
     children: list[int] = field(default_factory=list)
     #: where `redo` goes: the child that was left last
     onward: int | None = None
+    #: of the last attempt of several that were made at once: the one at which that began
+    began: int | None = None
 
     @property
     def reached(self) -> Schedule:
@@ -44,6 +46,8 @@ class Attempt:
                                                        "program")}  # fmt: skip
         if self.error is not None:
             data["error"] = self.error
+        if self.began is not None:
+            data["began"] = self.began
         return data
 
 
@@ -87,12 +91,21 @@ class AttemptTree:
         return node
 
     def undo(self) -> Attempt:
-        """One attempt back; at the start, stay."""
-        return self.at if self.at.parent is None else self.goto(self.at.parent)
+        """One attempt back, or to where several that were made at once began; at the start, stay.
+        """
+        back = self.at.parent if self.at.began is None else self.at.began
+        return self.at if back is None else self.goto(back)
 
     def redo(self) -> Attempt:
-        """Forward to the attempt that was left last; where there is none, stay."""
-        return self.at if self.at.onward is None else self.goto(self.at.onward)
+        """Forward to the attempt that was left last, over several that were made at once; where
+        there is none, stay."""
+        onward = at = self.at.onward
+        while at is not None:
+            node = self.attempts[at]
+            if node.began == self.at.id:
+                return self.goto(at)
+            at = node.onward
+        return self.at if onward is None else self.goto(onward)
 
     def _changed(self) -> None:
         """Tell the listeners."""

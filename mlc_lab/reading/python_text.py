@@ -27,7 +27,8 @@ def parse_python(text: str, filename: str = "<text>", mode: str = "exec") -> Any
     try:
         tree = ast.parse(text, filename, mode)
     except MemoryError:
-        raise LimitError("brackets or operators are nested too deeply for Python", _SPLIT) from None
+        raise LimitError("brackets or operators are nested too deeply for Python", _SPLIT,
+                         line_too_deep(text)) from None
     except ValueError as error:  # a zero byte, half of a surrogate pair
         raise SyntaxError(str(error)) from None
     if len(text) > limits.DEPTH and max(map(len, text.split("\n"))) > limits.DEPTH:
@@ -48,6 +49,24 @@ def _check_depth(tree: ast.AST) -> None:
             at = next((n for n in level if hasattr(n, "lineno")), tree)
             raise LimitError(f"this is nested more than {limits.DEPTH} levels deep", _SPLIT,
                              getattr(at, "lineno", 1), getattr(at, "col_offset", 0) + 1)
+
+
+def line_too_deep(text: str) -> int:
+    """The line with which a text becomes too deep for Python's own parser, which does not say it:
+    the last line of the shortest beginning that it gives up."""
+    lines = text.splitlines(keepends=True)
+    low, high = 1, max(len(lines), 1)
+    while low < high:
+        middle = (low + high) // 2
+        try:
+            ast.parse("".join(lines[:middle]))
+        except (MemoryError, RecursionError):
+            high = middle
+            continue
+        except (SyntaxError, ValueError):  # what is cut off lies below
+            pass
+        low = middle + 1
+    return low
 
 
 def parse_expression(text: str) -> ast.expr:
@@ -74,4 +93,4 @@ def written(node: ast.AST) -> str:
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 
-__all__ = ["parse_expression", "parse_python", "written"]
+__all__ = ["line_too_deep", "parse_expression", "parse_python", "written"]

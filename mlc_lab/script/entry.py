@@ -14,9 +14,10 @@ from typing import Any, Callable, Mapping
 
 from ..above import above
 from ..ir.diagnostics import DiagnosticError, MLCError, told
-from ..ir.recursion import grows_stack
+from ..ir.recursion import grows_stack, with_large_stack
 from ..reading import MISTAKES, limits
 from ..reading.collector import makes_many
+from ..reading.python_text import line_too_deep
 from ..tir import op as O
 from . import allowed
 from . import ir as I_names
@@ -88,7 +89,9 @@ def _placed(error: BaseException, filename: str, message: str, hint: str = "") -
             place = parser.error, node
         trace = trace.tb_next
     if place is None:  # Python's own parser gave up
-        return DiagnosticError(message, filename, 1, 1, hint=hint)
+        text = getattr(error, "text", "")
+        line = with_large_stack(lambda: line_too_deep(text)) if text else 1
+        return DiagnosticError(message, filename, line, 1, hint=hint)
     return place[0](place[1], message, hint)
 
 

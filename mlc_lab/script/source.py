@@ -58,9 +58,13 @@ class Source:
 def parse_text(text: str, filename: str) -> ast.Module:
     """The syntax tree of a text; cached, since a file holds many scripts.
 
-    Raises SyntaxError, and RecursionError for a text that needs a larger stack.
+    Raises SyntaxError, and RecursionError, with the `text`, for one that needs a larger stack.
     """
-    return parse_python(text, filename)
+    try:
+        return parse_python(text, filename)
+    except RecursionError as error:
+        vars(error)["text"] = text
+        raise
 
 
 def file_text(filename: str, module_globals: Any = None) -> str | None:

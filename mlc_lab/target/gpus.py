@@ -116,6 +116,11 @@ class GPU:
     #: bytes that a multiprocessor gets from the second-level cache in a cycle
     l2_bytes_a_cycle: int = 64
 
+    @property
+    def peak_flops(self) -> float:
+        """Operations on float32 in a second: each lane does a multiplication and an addition."""
+        return 2.0 * self.processor.fp32 * self.processors * self.clock
+
 
 def gpu_of(target: Target) -> GPU:
     """The GPU that a target names, with the target's own warp; `USUAL` where its figures are not

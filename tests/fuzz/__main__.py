@@ -48,8 +48,10 @@ def work(target: str, seed: int, cases: int, isolated: bool = False) -> harness.
     """A batch in a worker process. One that was lost is run again, a process for each case."""
     command = [sys.executable, "-m", __package__, "--worker", target, "--seed", str(seed),
                "--cases", str(cases)]
+    # It runs in another folder: what was found through the present one is named.
+    path = os.pathsep.join([str(ROOT / "tests"), str(ROOT), *filter(None, sys.path)])
     done = subprocess.run(command + ["--isolated"] * isolated, cwd=ROOT,
-                          capture_output=True, text=True)
+                          env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
     if done.returncode == 0:
         fields = json.loads(done.stdout.rpartition("\n---\n")[2])
         finding = fields.pop("finding")

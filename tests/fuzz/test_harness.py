@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +69,14 @@ def test_a_lost_process_is_a_finding_and_made_small(case, taken, error, monkeypa
     assert error in batch.finding.error
     if case is killed:
         assert batch.finding.notes == ["about to die"]
+
+
+def test_workers_are_found_from_any_folder(tmp_path):
+    """A search that was begun in the folder of the tests has its workers in another."""
+    tests = Path(__file__).parent.parent
+    done = subprocess.run(
+        [sys.executable, "-m", "fuzz", "--only", "numbers", "--minutes", "0.001", "--cases", "1",
+         "--found", tmp_path], cwd=tests, env={**os.environ, "PYTHONPATH": str(tests.parent)},
+        capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "numbers: 1 cases" in done.stdout

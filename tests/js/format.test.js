@@ -108,6 +108,7 @@ test("tokens have the classes of the style", () => {
   const [head, , register] = codeTokens("vmovaps %ymm0, (%rax)");
   assert.deepEqual(head, ["keyword", "vmovaps"]);
   assert.deepEqual(register, ["builtin", "%ymm0"]);
+  assert.deepEqual(codeTokens("// 2 registers"), [["comment", "// 2 registers"]]);
 });
 
 test("how a loop comes apart is told before it does", () => {

@@ -163,7 +163,14 @@ def test_a_search_by_the_model_finds_what_is_better_than_the_default(tmp_path, c
     assert said.count("model") == 1 and f"by the model of {TAG}, not measured" in said
     board = database.board(peak_gflops=False)
     assert board.table().endswith("times are modelled, not measured: the device is simulated here")
-    assert "modelled times" in board.to_dict()["sessions"][0]["label"]
+    session = board.to_dict()["sessions"][0]
+    assert "modelled times" in session["label"] and session["modelled"]
+    assert session["peak_s"] is None
+    # 68 multiprocessors of 64 lanes at 1545 MHz, and not this machine's processor
+    (drawn,) = database.board().to_dict()["sessions"]
+    assert drawn["peak_s"] == pytest.approx(2 * 64 ** 3 / (2 * 64 * 68 * 1545e6))
+    chart = database.board().figure("model").axes[0]
+    assert chart.get_ylabel() == "modelled speed (runs per µs)"
     records = database.get_all_tuning_records()
     assert {r.status for r in records} == {"ok"} and len(records) == 12
     assert all("modelled" in r.reason for r in records)

@@ -1,5 +1,7 @@
 """The workbench for a GPU: axes that are suggested, cooperative fetching, what the limits leave."""
 
+import json
+
 import numpy as np
 import pytest
 from backend.gpu_programs import product, tiled
@@ -7,6 +9,7 @@ from backend.gpu_programs import product, tiled
 from mlc_lab.backend.interp import interpret
 from mlc_lab.observe.gpu.left import what_is_left
 from mlc_lab.observe.workbench import Workbench
+from mlc_lab.observe.workbench_find import WorkbenchError
 from mlc_lab.schedule import ScheduleError
 
 NEST = ("i_0", "j_0", "i_1", "j_1", "k_0", "k_1", "i_2", "j_2")
@@ -87,6 +90,34 @@ def test_cooperative_fetching_applies_primitives_and_keeps_the_result():
     interpret(bench.mod, a, b, c)
     np.testing.assert_allclose(c, a @ b, rtol=1e-4)
     assert "already" in listed(bench, "A_shared", "cooperative_fetch").reason
+
+
+def test_one_undo_takes_back_one_click():
+    bench = copied()
+    start = bench.at.id
+    end = bench.apply("cooperative_fetch", block="A_shared").id
+    assert bench.undo().id == start and bench.redo().id == end
+    read = Workbench.from_json(bench.to_json())
+    assert read.undo().id == start and read.redo().id == end
+    middle = bench.node(end).parent  # a step of it can be gone to, and from there it is one by one
+    bench.goto(middle)
+    assert bench.undo().id == bench.node(middle).parent and bench.redo().id == middle
+    bench.goto(start)
+    again = bench.apply("cooperative_fetch", block="A_shared")
+    assert again.id == end and bench.undo().id == start
+    other = bench.apply("cooperative_fetch", block="A_shared", vector=1).id
+    assert bench.undo().id == start and bench.redo().id == other
+
+
+def test_where_a_click_began_is_checked_in_a_file():
+    bench = copied()
+    bench.apply("cooperative_fetch", block="A_shared")
+    data = bench.to_dict()
+    (last,) = [node for node in data["nodes"] if "began" in node]
+    for wrong in (last["id"], 10 ** 6, -1, "x", True):
+        last["began"] = wrong
+        with pytest.raises(WorkbenchError, match="began is no attempt above it"):
+            Workbench.from_json(json.dumps(data))
 
 
 def test_vectors_are_shorter_where_the_copy_is_small():

@@ -117,24 +117,24 @@ def test_large_values_of_the_users_scope_may_be_looked_into():
 
 @pytest.mark.parametrize("text, line", [
     (HEAD + "A[0] = " + "(" * 10_000 + "1" + ")" * 10_000, 3),
-    (HEAD + "A[0] = " + "-" * 100_000 + "1", 1),
-    (HEAD + "A[0] = " + "not " * 100_000 + "1", 1),
+    (HEAD + "A[0] = " + "-" * 100_000 + "1", 3),
+    (HEAD + "A[0] = " + "not " * 100_000 + "1", 3),
     (HEAD + "A[0] = A" + "[0]" * 100_000, 3),
     (HEAD + "A[0] = A" + ".data" * 100_000, 3),
     (HEAD + "A[0] = " + "+".join(["A[0]"] * 100_000), 3),
     (HEAD + "".join("    " * i + "if A[0] < 1.0:\n    " for i in range(300)) + "pass", 102),
     (HEAD + "A[0] = 1.0\n" + "    if A[0] < 1.0:\n        A[0] = 1.0\n"
-     + "    elif A[0] < 1.0:\n        A[0] = 1.0\n" * 20_000, 1),
+     + "    elif A[0] < 1.0:\n        A[0] = 1.0\n" * 20_000, range(1000, 40_000)),
     (HEAD + "A[0] = '\0'", 1), (HEAD + "A[0] = '\ud800'", 1), (HEAD + "A[0] = " + "9" * 5000, 3),
-    (HEAD + "A[" + "lambda: " * 10_000 + "1] = 1", 1),
+    (HEAD + "A[" + "lambda: " * 10_000 + "1] = 1", 3),
     ("@T.prim_func\ndef f(A: '" + "-" * 100_000 + "1'):\n    pass", 2),
     ("@R.function\ndef f(x: R.Tensor(('" + "-" * 100_000 + "1',))):\n    return x", 2),
 ], ids=lambda v: repr(v)[-20:])
 def test_deep_nesting_is_refused(text, line):
     with pytest.raises(DiagnosticError) as raised:
         from_source(text)
-    assert raised.value.line == line and raised.value.column >= 1
-    assert len(str(raised.value)) < 2000
+    assert raised.value.line in (line if type(line) is range else [line])
+    assert raised.value.column >= 1 and len(str(raised.value)) < 2000
 
 
 def test_nested_loops_have_a_bound(monkeypatch):

@@ -83,6 +83,27 @@ def test_an_axis_of_times_that_are_close_has_more_than_one_value(chromium, tmp_p
         assert len(set(ticks)) >= 3, ticks
 
 
+@pytest.mark.parametrize("modelled, words", [
+    ([False, False], "measured"), ([True, True], "modelled"),
+    ([True, False], "measured or modelled")])
+def test_axes_say_whether_times_are_measured(chromium, tmp_path, modelled, words):
+    board = database().board(peak_gflops=False)
+    data = board.to_dict()
+    for session, is_modelled in zip(data["sessions"], modelled):
+        session["modelled"] = is_modelled
+    board.to_dict = lambda traces=True: data
+    board.html(tmp_path / "board.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "board.html").as_uri())
+        page.wait_for_selector(".mark")
+        said = page.locator(".board-body, .mlc-board").first.inner_text()
+        assert ("modelled time" in said) == (words == "modelled")
+        tab(page, "Model")
+        said = page.locator(".mlc-board").inner_text()
+        assert f"{words} speed, best = 1" in said
+        assert f"Rank correlation of predicted and {words} speed" in said
+
+
 def test_a_failure_says_why(page):
     page.locator(".mark", has=page.locator(".failed")).click()
     assert "timeout: did not end within 10 s" in page.locator(".detail").inner_text()

@@ -45,6 +45,17 @@ def test_a_statement_lights_its_source_and_the_other_way_round(page, recording):
         assert lit(left) == ['A_shared = T.alloc_buffer((32, 32), scope="shared")']
 
 
+def test_a_statement_lights_its_instructions_in_ptx(page, recording):
+    left, right = tab(page, "PTX", len(recording.steps) - 1)
+    whole(right)
+    left.get_by_text(UPDATE).hover()
+    lines = lit(right)
+    assert any(line.strip().startswith("fma.rn.f32") for line in lines)
+    assert not any("bar.sync" in line for line in lines)
+    whole(right).get_by_text("A_shared[512]").hover()
+    assert lit(left) == ['A_shared = T.alloc_buffer((32, 32), scope="shared")']
+
+
 def test_with_the_keyboard(page, recording):
     left, right = tab(page, "CUDA", len(recording.steps) - 1)
     right.focus()

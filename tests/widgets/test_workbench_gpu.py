@@ -73,6 +73,15 @@ def test_limits_suggestions_and_one_click(chromium, tmp_path):
         page.keyboard.press("Enter")
         (asked,) = [m for m in page.evaluate("sent") if m["do"] == "apply"]
         assert asked["op"] == "cooperative_fetch" and asked["args"]["vector"] == 4
+    start = view.node
+    end = view.apply("cooperative_fetch", block="A_shared").id
+    with open_page(chromium) as page:
+        shown = live(page, view, tmp_path)
+        for name, at in (("Undo", start), ("Redo", end)):
+            shown.get_by_role("button", name=name, exact=True).click()
+            assert page.evaluate("model.get('node')") == at
+    view.undo()
+    assert view.node == start
     view.pick("C/i_2")
     with open_page(chromium) as page:
         bind = live(page, view, tmp_path).locator('.entry[data-op="bind"]')

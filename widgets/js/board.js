@@ -62,6 +62,15 @@ const isTimed = (trial) => trial.time !== null;
  */
 const isPredicted = (trial) => trial.predicted !== null;
 
+/**
+ * Whether the times of searches are measured, those of a model, or some of them either.
+ * @param {Data.Session[]} sessions
+ */
+function howKnown(sessions) {
+  const modelled = sessions.filter((session) => session.modelled).length;
+  return modelled === 0 ? "measured" : modelled === sessions.length ? "modelled" : "both";
+}
+
 /** @param {string} state of a search */
 const stateOf = (state) =>
   ({ running: t("running"), done: t("done"), stopped: t("stopped") })[state] ?? state;
@@ -547,7 +556,8 @@ class BoardView {
       whole: true,
       text: String,
     });
-    const chart = this.frame(x, y, "trial", "time", t("Time of each trial and the best so far"));
+    const said = howKnown(sessions) === "modelled" ? t("modelled time") : "time";
+    const chart = this.frame(x, y, "trial", said, t("Time of each trial and the best so far"));
     lines.forEach(([name, value], index) => {
       // names at alternate ends, so that they stay apart
       const at = y.at(value);
@@ -628,13 +638,24 @@ class BoardView {
       SIZE.width - SIZE.right - 10,
     );
     const y = scaleOf(0, 1.05, SIZE.height - SIZE.bottom, SIZE.top);
-    const chart = this.frame(
-      x,
-      y,
-      t("predicted score (higher is faster)"),
-      t("measured speed, best = 1"),
-      t("Predicted against measured"),
-    );
+    const [speeds, title, caption] = {
+      measured: () => [
+        t("measured speed, best = 1"),
+        t("Predicted against measured"),
+        t("Rank correlation of predicted and measured speed (1: the same order)"),
+      ],
+      modelled: () => [
+        t("modelled speed, best = 1"),
+        t("Predicted against modelled"),
+        t("Rank correlation of predicted and modelled speed (1: the same order)"),
+      ],
+      both: () => [
+        t("measured or modelled speed, best = 1"),
+        t("Predicted against measured or modelled"),
+        t("Rank correlation of predicted and measured or modelled speed (1: the same order)"),
+      ],
+    }[howKnown(this.board.sessions.filter((session) => !this.hidden.has(session.key)))]();
+    const chart = this.frame(x, y, t("predicted score (higher is faster)"), speeds, title);
     for (const trial of pairs)
       chart.append(this.point(trial, x.at(trial.predicted), y.at(speed(trial))));
     const rounds = this.board.rounds.filter(
@@ -646,7 +667,7 @@ class BoardView {
     const table = h(
       "table",
       { class: "rounds" },
-      h("caption", {}, t("Rank correlation of predicted and measured speed (1: the same order)")),
+      h("caption", {}, caption),
       h(
         "tr",
         {},

@@ -14,7 +14,13 @@ const PATIENCE = 60000; // ms after which a kernel that has not answered is give
 const STILL = 600; // ms that a reader stays on a step before its code is made ahead
 const WHOLE_CODE = 140; // lines up to which all are in the page
 /** The languages of GPUs, by the kind of target: names, which are not translated. */
-export const LANGUAGES = { cuda: "CUDA", opencl: "OpenCL", webgpu: "WGSL", metal: "Metal" };
+export const LANGUAGES = {
+  cuda: "CUDA",
+  opencl: "OpenCL",
+  webgpu: "WGSL",
+  metal: "Metal",
+  nvptx: "PTX",
+};
 /** @type {Record<number, string>} */
 const WIDTH_NAMES = { 64: "64-bit", 128: "128-bit", 256: "256-bit", 512: "512-bit" };
 const MIX_ORDER = [
@@ -430,7 +436,8 @@ export class CodeView {
           : "",
       );
     } else {
-      const read = lowered ? tokens : source ? sourceTokens : codeTokens;
+      const written = source && this.kind !== "nvptx"; // as a language, not as instructions
+      const read = lowered ? tokens : written ? sourceTokens : codeTokens;
       this.rightRows.show(lines.length, (n) => {
         const line = lines[n];
         // A line that many steps share is coloured once.

@@ -54,11 +54,11 @@ export function sourceTokens(line) {
 }
 
 const CODE =
-  /(;.*$|#\s.*$)|("(?:[^"\\]|\\.)*")|([%@][\w.$]+)|(\.?L?[\w.$]+:$)|((?<![\w.])-?\d[\w.]*|\$-?\d\w*)|([A-Za-z_.][\w.]*)|(\s+)|([^\w\s])/g;
+  /(;.*$|#\s.*$|\/\/.*$)|("(?:[^"\\]|\\.)*")|([%@][\w.$]+)|(\.?L?[\w.$]+:$)|((?<![\w.])-?\d[\w.]*|\$-?\d\w*)|([A-Za-z_.][\w.]*)|(\s+)|([^\w\s])/g;
 const CODE_CLASSES = ["comment", "string", "builtin", "meta", "number", "", "", "op"];
 
 /**
- * Tokens of a line of LLVM IR or assembly; the first word, what the line does, stands out.
+ * Tokens of a line of LLVM IR, assembly or PTX; the first word, what the line does, stands out.
  * @param {string} line
  * @returns {[string, string][]}
  */

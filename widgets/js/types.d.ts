@@ -214,7 +214,7 @@ declare namespace Data {
   }
 
   /** What is shown of a program's code: a kind of `CodeOfProgram`, or one of its `sources`. */
-  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal";
+  type CodeKind = "stages" | "llvm" | "assembly" | "cuda" | "opencl" | "webgpu" | "metal" | "nvptx";
 
   interface CodeLine {
     text: string;
@@ -352,6 +352,8 @@ declare namespace Data {
     lead: string[];
     program: number;
     error?: Refusal | null;
+    /** Of the last attempt of several that were made at once: the one at which that began. */
+    began?: number;
   }
 
   interface Tree extends Texts {
@@ -605,6 +607,8 @@ declare namespace Data {
     flop: number;
     peak_s: number | null;
     numpy_s: number | null;
+    /** Whether its times are those of a model. */
+    modelled?: boolean;
     /** Seconds of other schedules, by name. */
     baselines?: Record<string, number>;
   }

@@ -449,12 +449,15 @@ export class WorkbenchView {
   }
 
   undo() {
-    if (this.node.parent !== null) this.goto(this.node.parent);
+    const back = this.node.began ?? this.node.parent;
+    if (back !== null) this.goto(back);
   }
 
   redo() {
     const next = this.onward.get(this.at);
-    if (next !== undefined) this.goto(next);
+    let end = next; // of several attempts that were made at once
+    while (end !== undefined && this.nodes[end].began !== this.at) end = this.onward.get(end);
+    if (next !== undefined) this.goto(end ?? next);
   }
 
   /** @param {KeyboardEvent} event */

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
 
 #: errors after which a context does nothing any more: an illegal address, a time-out, a trap, ...
 _LOST = frozenset({700, 702, 710, 714, 715, 716, 717, 718, 719})
-#: kernels that are named where an error may be any one's that ran since the last wait
-_NAMED = 4
 
 
 class CUDAError(RuntimeError):
@@ -63,8 +60,7 @@ class _Kernel:
 
     def __del__(self) -> None:
         if self.module is not None and self.context == self.driver.opened:
-            self.driver.lib.cuCtxSetCurrent(self.driver.context)
-            self.driver.lib.cuModuleUnload(self.module)
+            self.driver.give_back("cuModuleUnload", self.module)
 
 
 class _Arguments:
@@ -86,7 +82,7 @@ class CUDADriver(RealDriver):
         self.lib = lib
         self.lost = ""  # why the context does nothing any more
         self.opened = 0  # how many contexts were opened
-        self.started: deque[str] = deque(maxlen=_NAMED)  # kernels since the last wait
+        self.unused: list[tuple[str, Any]] = []  # to be given back when the device is idle
         self.gone: set[int] = set()  # addresses of tensors in contexts that are lost
         self.recording: list[tuple[Any, ...]] | None = None
         self.kept: list[int] = []  # memory that recorded launches use
@@ -116,7 +112,7 @@ class CUDADriver(RealDriver):
         except CUDAError as error:
             if error.code not in _LOST:
                 raise
-            kernels = ", ".join(dict.fromkeys(self.started)) or "not known"
+            kernels = self.names()
             self.started.clear()
             self.lost = (
                 f"a kernel on {self.name} failed: {error}. Kernels that ran since the last wait: "
@@ -143,11 +139,56 @@ class CUDADriver(RealDriver):
                               "it anew, in a notebook by restarting the kernel") from None
         self.gone.update(self.memories)
         self.memories.clear()
+        self.unused.clear()
         self.lost = ""
+
+    # -- waiting ----------------------------------------------------------------------------------
+
+    def look(self) -> Callable[[], bool]:
+        def is_done() -> bool:
+            if self.lost:
+                return True
+            self._checked("cuCtxSetCurrent", self.context)
+            error = self.lib.cuStreamQuery(0)[0]
+            if error == self.lib.CUresult.CUDA_ERROR_NOT_READY:
+                return False
+            if error != self.lib.CUresult.CUDA_SUCCESS:
+                self.call("cuStreamQuery", 0)  # says what is wrong
+            return True
+
+        return is_done
+
+    def wait(self) -> None:
+        super().wait()
+        unused, self.unused = self.unused, []
+        for function, what in unused:
+            getattr(self.lib, function)(what)
+
+    def give_back(self, function: str, what: Any) -> None:
+        """Give something back by a function that would wait for the device: now where it has
+        nothing to do, else after the next wait."""
+        if self.lost:
+            return
+        self.lib.cuCtxSetCurrent(self.context)
+        if self.lib.cuStreamQuery(0)[0] == self.lib.CUresult.CUDA_ERROR_NOT_READY:
+            self.unused.append((function, what))
+        else:
+            getattr(self.lib, function)(what)
 
     # -- memory -----------------------------------------------------------------------------------
 
     def allocate(self, nbytes: int) -> int:
+        self.free_to_work()
+        try:
+            return self._take(nbytes)
+        except MemoryError:
+            if not self.unused:
+                raise
+            self.wait()  # what is not used any more is given back
+            return self._take(nbytes)
+
+    def _take(self, nbytes: int) -> int:
+        """New memory. Raises MemoryError."""
         clashes = []  # addresses that tensors of a lost context still have
         try:
             while True:
@@ -168,9 +209,7 @@ class CUDADriver(RealDriver):
         if self.recording is not None:
             self.kept.append(memory)
         elif self.memories.pop(memory, None) is not None:
-            if not self.lost:
-                self.lib.cuCtxSetCurrent(self.context)
-                self.lib.cuMemFree(memory)
+            self.give_back("cuMemFree", memory)
         else:
             self.gone.discard(memory)
 
@@ -178,22 +217,24 @@ class CUDADriver(RealDriver):
         """Raises KernelError for memory of a context that is lost."""
         if self.lost:
             self._renew()
+        self.free_to_work()
         if memory in self.gone:
             raise KernelError(f"this tensor was on {self.name} when a kernel failed there, and is "
                               "lost: make it again")
 
     def write(self, memory: int, source: np.ndarray) -> None:
         self._there(memory)
+        self.wait()
         self.done(lambda: self.call("cuMemcpyHtoD", memory, source.ctypes.data, source.nbytes))
 
     def read(self, memory: int, target: np.ndarray) -> None:
         self._there(memory)
+        self.wait()
         self.done(lambda: self.call("cuMemcpyDtoH", target.ctypes.data, memory, target.nbytes))
-        self.started.clear()
 
     def sync(self) -> None:
-        self.done(lambda: self.call("cuCtxSynchronize"))
-        self.started.clear()
+        self.wait()
+        self.done(lambda: self.call("cuCtxSynchronize"))  # streams of other libraries, too
 
     # -- kernels ----------------------------------------------------------------------------------
 
@@ -212,6 +253,7 @@ class CUDADriver(RealDriver):
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        self.free_to_work()
         for memory in pointers:
             self._there(memory)
         self.done(kernel.load)
@@ -252,10 +294,12 @@ class CUDADriver(RealDriver):
                     if launch(*row)[0] != good:
                         self.call("cuLaunchKernel", *row)  # says what is wrong
             self.call("cuEventRecord", end, 0)
+            self.wait()
             self.call("cuEventSynchronize", end)
             return float(self.call("cuEventElapsedTime", begin, end)) * 1e6
 
         try:
+            self.wait()  # a kernel without end is found before it is started many times
             yield lambda number: self.done(lambda: nanoseconds(number))
         finally:
             for memory in self.kept:

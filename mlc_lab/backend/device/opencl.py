@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,13 +34,29 @@ class OpenCLDriver(RealDriver):
         memory.release()
 
     def write(self, memory: int, source: np.ndarray) -> None:
+        self.free_to_work()
+        self.wait()
         self.cl.enqueue_copy(self.queue, self.memories[memory], source)
 
     def read(self, memory: int, target: np.ndarray) -> None:
+        self.free_to_work()
+        self.wait()
         self.done(lambda: self.cl.enqueue_copy(self.queue, target, self.memories[memory]))
 
+    def look(self) -> Callable[[], bool]:
+        marker = self.cl.enqueue_marker(self.queue)
+        self.queue.flush()
+
+        def is_done() -> bool:
+            status = marker.command_execution_status
+            if status < 0:
+                self.queue.finish()  # says what is wrong
+            return status <= self.cl.command_execution_status.COMPLETE
+
+        return is_done
+
     def sync(self) -> None:
-        self.done(self.queue.finish)
+        self.wait()
 
     def compile(self, kernel: KernelSource) -> Any:
         with warnings.catch_warnings():
@@ -53,11 +69,13 @@ class OpenCLDriver(RealDriver):
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        self.free_to_work()
         source, function = kernel
         values = [dt.numpy_dtype(s.dtype).type(v) for s, v in zip(source.scalars, scalars)]
         function.set_args(*(self.memories[p] for p in pointers), *values)
         size = tuple(g * b for g, b in zip(grid, block))
         self.done(lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
+        self.started.append(source.name)
 
 
 def open_device() -> OpenCLDriver | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...runtime.driver import Driver
+from .watch import limit_s, until
 
 if TYPE_CHECKING:
     from ..source import KernelSource
@@ -26,6 +28,8 @@ OPENERS: dict[str, tuple[str, str]] = {
     "cuda": (".cuda", "cuda.bindings"), "opencl": (".opencl", "pyopencl"),
     "webgpu": (".webgpu", "wgpu"),
 }
+#: kernels that are named where an error may be any one's that ran since the last wait
+_NAMED = 4
 
 
 class RealDriver(Driver):
@@ -39,6 +43,8 @@ class RealDriver(Driver):
         super().__init__(kind, name)
         self.memories: dict[int, Any] = {}
         self.numbers = itertools.count(1)
+        self.started: deque[str] = deque(maxlen=_NAMED)  # kernels since the last wait
+        self.busy = ""  # why the device takes no more work
 
     def make(self, nbytes: int) -> Any:
         """Memory as the device's package has it."""
@@ -67,6 +73,39 @@ class RealDriver(Driver):
             return action()
         except self.errors as error:
             raise KernelError(f"work on {self.name} failed: {error}") from None
+
+    def look(self) -> Callable[[], bool]:
+        """A function that says whether all is done that was started so far, and does not wait."""
+        raise TypeError(f"{self.name} does not say what it does")
+
+    def wait(self) -> None:
+        """Wait until all is done that was started.
+
+        Raises KernelError where that takes too long. A kernel cannot be stopped from the process
+        that started it: until it ends, the device takes no more work.
+        """
+        limit = limit_s()
+        if not self.done(lambda: until(self.look(), limit)):
+            self.busy = (
+                f"work on {self.name} has not ended after {limit:g} s: a kernel runs without end, "
+                f"or for long. Started since the last wait: {self.names()}. It cannot be stopped "
+                "from within this process: wait on with dev.sync(), or start the process anew, in "
+                "a notebook by restarting the kernel. MLC_LAB_DEVICE_LIMIT in the environment is "
+                "the number of seconds that are waited, 0 for no end")
+            raise KernelError(self.busy)
+        self.busy = ""
+        self.started.clear()
+
+    def free_to_work(self) -> None:
+        """Raises KernelError, without waiting, where work was given up that still runs."""
+        if self.busy:
+            if not self.done(self.look()):
+                raise KernelError(f"the device is busy: {self.busy}")
+            self.busy = ""
+
+    def names(self) -> str:
+        """The kernels since the last wait, in words."""
+        return ", ".join(dict.fromkeys(self.started)) or "not known"
 
     def compile(self, kernel: KernelSource) -> Any:
         """A kernel that `launch` takes. Raises RuntimeError with the compiler's words."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .real import RealDriver, compile_error
+from .real import KernelError, RealDriver, compile_error
 
 if TYPE_CHECKING:
     from ..source import KernelSource
@@ -21,10 +21,12 @@ _KEPT = 8
 
 
 class _Compiled:
-    """A kernel, the layout of its arguments, its pipeline, and the arguments of launches."""
+    """A kernel, the device that it was compiled for, the layout of its arguments, its pipeline, and
+    the arguments of launches."""
 
-    def __init__(self, source: KernelSource, layout: Any, pipeline: Any) -> None:
-        self.source, self.layout, self.pipeline = source, layout, pipeline
+    def __init__(self, source: KernelSource, device: Any, layout: Any, pipeline: Any) -> None:
+        self.source, self.device = source, device
+        self.layout, self.pipeline = layout, pipeline
         self.groups: dict[tuple[int, ...], Any] = {}
 
 
@@ -35,13 +37,54 @@ class WebGPUDriver(RealDriver):
         import wgpu
 
         super().__init__("webgpu", str(adapter.info.get("device") or adapter.info.get("vendor")))
-        self.wgpu = wgpu
+        self.wgpu, self.adapter = wgpu, adapter
+        self.errors = (wgpu.GPUError, RuntimeError)
+        self._open()
+
+    def _open(self) -> None:
+        """Ask the adapter for its device."""
+        adapter = self.adapter
         features = [f for f in ("shader-f16",) if f in adapter.features]
         wanted = ("max-buffer-size", "max-storage-buffer-binding-size")
         limits = {name: adapter.limits[name] for name in wanted if name in adapter.limits}
         self.device = adapter.request_device_sync(required_features=features,
                                                   required_limits=limits)
-        self.errors = (wgpu.GPUError, RuntimeError)
+
+    def done(self, action: Callable[[], Any]) -> Any:
+        """As of any device. One that is lost is opened anew for what comes next."""
+        try:
+            return action()
+        except KernelError:
+            raise
+        except self.errors as error:
+            if "device is lost" not in str(error):
+                raise KernelError(f"work on {self.name} failed: {error}") from None
+        self.memories.clear()
+        try:
+            self._open()
+        except self.errors as error:
+            raise KernelError(f"the device {self.name} was lost, and cannot be opened anew: {error}"
+                              ) from None
+        raise KernelError(f"the device {self.name} was lost, as by a reset of its driver, with all "
+                          "tensors on it. It was opened anew: make them again, and go on")
+
+    def _memory(self, number: int) -> Any:
+        """The memory that a number stands for. Raises KernelError for one of a lost device."""
+        found = self.memories.get(number)
+        if found is None:
+            raise KernelError(f"this tensor was on {self.name} when the device was lost: make it "
+                              "again")
+        return found
+
+    def allocate(self, nbytes: int) -> int:
+        try:
+            return super().allocate(nbytes)
+        except MemoryError as error:
+            words = str(error)
+        # raises the reason again: for want of memory, or since the device is lost
+        if "device is lost" in words:
+            self.done(lambda: self.make(nbytes))
+        raise MemoryError(words)
 
     def make(self, nbytes: int) -> Any:
         use = self.wgpu.BufferUsage
@@ -52,11 +95,12 @@ class WebGPUDriver(RealDriver):
         memory.destroy()
 
     def write(self, memory: int, source: np.ndarray) -> None:
-        data = source.tobytes()
-        self.device.queue.write_buffer(self.memories[memory], 0, data + bytes(-len(data) % 4))
+        data, to = source.tobytes(), self._memory(memory)
+        self.done(lambda: self.device.queue.write_buffer(to, 0, data + bytes(-len(data) % 4)))
 
     def read(self, memory: int, target: np.ndarray) -> None:
-        data = self.done(lambda: self.device.queue.read_buffer(self.memories[memory]))
+        source = self._memory(memory)
+        data = self.done(lambda: self.device.queue.read_buffer(source))
         target.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[:target.nbytes]
 
     def sync(self) -> None:
@@ -78,11 +122,19 @@ class WebGPUDriver(RealDriver):
                 compute={"module": self.device.create_shader_module(code=kernel.text),
                          "entry_point": kernel.name})
         except self.errors as error:
+            if "device is lost" in str(error):
+                self.done(lambda: self.make(4))
             raise compile_error(kernel, self.name, error) from None
-        return _Compiled(kernel, layout, pipeline)
+        return _Compiled(kernel, self.device, layout, pipeline)
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
+        if kernel.device is not self.device:  # it was compiled for one that was lost
+            vars(kernel).update(vars(self.compile(kernel.source)))
+        self.done(lambda: self._start(kernel, pointers, scalars, grid))
+
+    def _start(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
+               grid: tuple[int, int, int]) -> None:
         group = self._group(kernel, pointers, scalars)
         encoder = self.device.create_command_encoder()
         work = encoder.begin_compute_pass()
@@ -91,7 +143,6 @@ class WebGPUDriver(RealDriver):
         work.dispatch_workgroups(*grid)
         work.end()
         self.device.queue.submit([encoder.finish()])
-
 
     def _group(self, kernel: _Compiled, pointers: Sequence[int], scalars: Sequence[Any]) -> Any:
         """The arguments as the device takes them. Those of the last launches are kept: a memory has
@@ -104,7 +155,7 @@ class WebGPUDriver(RealDriver):
             if not row.read_only and pointers.count(p) > 1:
                 raise ValueError(f"{source.name}: an array that is written is passed twice, which "
                                  "WebGPU does not allow; pass a copy")
-        buffers = [self.memories[p] for p in pointers]
+        buffers = [self._memory(p) for p in pointers]
         if source.scalars:
             words = "".join(_PACK[s.type] for s in source.scalars)
             data = struct.pack(words, *(float(v) if word in "fe" else int(v)

@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from ...observe.gpu.counts import GPUCounts, KernelCounts, SiteCount, count_gpu
+from ...observe.gpu.counts import count_gpu
+from ...observe.gpu.results import GPUCounts, KernelCounts, SiteCount
 from ...observe.gpu.races import find_races
 from ...observe.measure import Unmeasurable
 from ...reading import MLCError

@@ -48,7 +48,7 @@ from ..measure import TOLERANCE, Unmeasurable
 from .counts import count_gpu
 from .steps import rows_of
 from .launching import Launch, Program
-from .lockstep import Memory
+from .watching import Memory
 
 #: elements of a result that are compared one by one, and sums of the others
 _ELEMENTS, _SUMS = 4096, 1024

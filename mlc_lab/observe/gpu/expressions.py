@@ -25,7 +25,7 @@ from ..measure import Unmeasurable
 
 if TYPE_CHECKING:
     from ...tir.expr import PrimExpr
-    from .lockstep import Mask
+    from .watching import Mask
 
 Code = Callable[[], Any]
 

@@ -28,7 +28,8 @@ from ...tir.function import PrimFunc
 from .. import flops
 from ..instrument import concrete
 from ..measure import Unmeasurable, only_function
-from .lockstep import Memory, needed_numbers
+from .needed import needed_numbers
+from .watching import Memory
 
 if TYPE_CHECKING:
     from ...target.target import Target

@@ -6,10 +6,7 @@ looks for races. Memory of a thread is registers, and no access.
 
 A compiler keeps in a register what a thread has loaded already. So a load is told once as long as
 the thread stores nothing to that memory, meets no barrier, and begins no new round of a loop. A
-round is one iteration of a loop that is not unrolled. Loops are taken to be unrolled where they say
-so, where they have at most `UNROLLED` iterations together with those inside, or at most
-`UNROLLED_OWN` and their variable picks an element of an array of the thread, which has to be
-unrolled to lie in registers; others in part (`copies_of`).
+round is one iteration of a loop that is not unrolled (`unrolled.py`).
 
 Numbers are computed only where an index or a condition needs them, or, with `values`, all.
 """
@@ -17,10 +14,8 @@ Numbers are computed only where an index or a condition needs them, or, with `va
 from __future__ import annotations
 
 import contextlib
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -31,91 +26,15 @@ from ...lower.split_host_device import axes_of
 from ...tir import expr as E
 from ...tir import stmt as S
 from ...tir.function import PrimFunc
-from ...tir.functor import all_statements, pre_order
+from ...tir.functor import pre_order
 from ...tir.op import as_int
 from ..measure import Unmeasurable
 from .costs import cost_of
 from .expressions import Code, Kind, LaneExpressions
+from .needed import needed_numbers
 from .repeats import Repeats, repeats_of
-
-#: iterations of a loop of constant extent, with the loops inside, up to which it counts as unrolled
-UNROLLED = 64
-UNROLLED_OWN = 1024
-#: loads that a thread has on their way at once: each takes a register from its start on. NVIDIA's
-#: compiler copies the body of a long loop until it has so many, and keeps 16 to 50 on their way
-IN_FLIGHT = 16
-
-
-class Mask:
-    """The threads that take part: `lanes` is None for all, else one truth value a thread."""
-
-    __slots__ = ("lanes", "number", "threads", "warps")
-    _numbers = itertools.count()
-
-    def __init__(self, lanes: np.ndarray | None, count: int, warp: int) -> None:
-        self.lanes, self.number = lanes, next(self._numbers)
-        self.threads = count if lanes is None else int(np.count_nonzero(lanes))
-        self.warps = count // warp if lanes is None else int(
-            np.count_nonzero(lanes.reshape(-1, warp).any(axis=1)))
-
-
-@dataclass
-class Memory:
-    """What a pointer of a kernel points to. `scope` is "global", "shared" or "local"; `base` the
-    address of global memory; `data` its numbers, None where they are not needed."""
-
-    name: str
-    dtype: str
-    size: int
-    scope: str
-    base: int = 0
-    data: np.ndarray | None = None
-
-
-@dataclass(frozen=True)
-class Site:
-    """A place in the kernel that loads or stores."""
-
-    number: int
-    name: str
-    scope: str
-    write: bool
-    nbytes: int
-    node: Any = field(repr=False)
-    statement: Any = field(repr=False)
-
-    @property
-    def text(self) -> str:
-        """The access as it stands in the program."""
-        index = ", ".join(map(str, self.node.indices))
-        return f"{self.node.buffer.name}[{index}]"
-
-
-class Watcher:
-    """What is told of a run. Each does what it is made for."""
-
-    #: whether it can be told once of loops whose iterations do alike (`repeats.py`)
-    multiplies = False
-
-    def mark(self) -> Any:
-        """What `repeat` needs to know of now."""
-
-    def repeat(self, before: Any, times: int, moved: Mapping[int, int]) -> None:
-        """All that was told since `mark` is done `times` times in all. `moved` has by how many
-        elements each site is moved from one time to the next, by its number."""
-
-    def access(self, run: Lockstep, site: Site, own: Any, shift: int, key: Any) -> None:
-        """Threads of `run.mask` access elements `own + shift`; `key` is the same where `own` is."""
-
-    def branch(self, run: Lockstep, s: Any, test: Any) -> None:
-        """A condition that is not the same for all threads."""
-
-    def barrier(self, run: Lockstep, s: Any) -> None:
-        """Threads of `run.mask` reach a barrier."""
-
-    def store(self, run: Lockstep, site: Site, value: Any) -> None:
-        """The value of the store told before, where values are computed."""
-
+from .unrolled import UNROLLED, UNROLLED_OWN, copies_of, iterations, picking
+from .watching import Mask, Memory, Site, Watcher
 
 class Lockstep(LaneExpressions):
     """Some blocks of a launch.
@@ -172,7 +91,7 @@ class Lockstep(LaneExpressions):
             else:
                 self.env[var] = value
         self.needed = needed_numbers(kernel.body, values)
-        self.picking = _picking(kernel.body)
+        self.picking = picking(kernel.body)
         self.body = self._compile(body)
 
     def run(self) -> None:
@@ -263,7 +182,7 @@ class Lockstep(LaneExpressions):
         extent, kind = self.code(s.extent)
         env, var = self.env, s.loop_var
         self.kinds[var] = Kind.UNIFORM if kind_low <= Kind.UNIFORM else Kind.VARYING
-        unrolled = s.kind is S.ForKind.UNROLLED or _iterations(s) <= (
+        unrolled = s.kind is S.ForKind.UNROLLED or iterations(s) <= (
             UNROLLED_OWN if var in self.picking else UNROLLED)
         copies = 0 if unrolled else copies_of(s)
         first_step, first_site = len(self.steps), len(self.sites)
@@ -666,83 +585,6 @@ def _reach(own: Any, mask: Mask) -> tuple[int, int]:
     return int(active.min()), int(active.max())
 
 
-def _iterations(s: S.For) -> int:
-    """Iterations of a loop with those inside; many where they are not constants."""
-    extent = as_int(s.extent)
-    inner = max((_iterations(x) for x in all_statements(s.body) if type(x) is S.For), default=1)
-    return UNROLLED_OWN + 1 if extent is None else extent * inner
-
-
-def _picking(body: Any) -> set[E.Var]:
-    """The variables that indices of a thread's own arrays have."""
-    return {v for x in pre_order(body) if type(x) in (E.BufferLoad, S.BufferStore)
-            and x.buffer.data.storage_scope.startswith("local")
-            for index in x.indices for v in pre_order(index) if isinstance(v, E.Var)}
-
-
-def copies_of(s: S.For) -> int:
-    """How often a compiler copies the body of a loop that it does not unroll: a power of two, as
-    many as have `IN_FLIGHT` loads and `UNROLLED` iterations together at most. One where a barrier
-    or a loop that is not unrolled is inside."""
-    loads = _loads(s.body)
-    inner = max((_iterations(x) for x in all_statements(s.body) if type(x) is S.For), default=1)
-    if loads is None or inner > UNROLLED:
-        return 1
-    most = min(IN_FLIGHT // max(loads, 1), UNROLLED // max(inner, 1), IN_FLIGHT)
-    return 1 << max(most, 1).bit_length() - 1
-
-
-def _loads(s: Any) -> int | None:
-    """Loads of global and shared memory in one iteration; None where there is a barrier, or where
-    their number is not a constant."""
-    if type(s) is S.While or type(s) is E.Call and (
-            getattr(s.op, "name", "") == "tir.tvm_storage_sync"):
-        return None
-    parts = [_loads(x) for x in s.children() if isinstance(x, (S.Stmt, E.PrimExpr))]
-    if None in parts:
-        return None
-    own = type(s) is E.BufferLoad and s.buffer.data.storage_scope not in ("local", "warp")
-    times = as_int(s.extent) if type(s) is S.For else 1
-    return None if times is None else times * (own + sum(n for n in parts if n is not None))
-
-
-def needed_numbers(body: Any, everything: bool = False) -> set[E.Var]:
-    """The memory and the names whose numbers indices and conditions depend on."""
-    needed: set[E.Var] = set()
-
-    def take(e: Any) -> None:
-        for x in pre_order(e):
-            if type(x) is E.BufferLoad:
-                needed.add(x.buffer.data)
-            elif isinstance(x, E.Var):
-                needed.add(x)
-
-    nodes: list[Any] = list(pre_order(body))
-    for x in nodes:
-        if everything and type(x) in (E.BufferLoad, S.BufferStore):
-            needed.add(x.buffer.data)
-        elif everything and type(x) is S.LetStmt:
-            needed.add(x.var)
-        if isinstance(x, (E.BufferLoad, S.BufferStore)):
-            for index in x.indices:
-                take(index)
-        elif type(x) is S.For:
-            take(x.min)
-            take(x.extent)
-        elif isinstance(x, (S.IfThenElse, S.While)):
-            take(x.condition)
-        elif type(x) is E.Call and getattr(x.op, "name", "") == "tir.if_then_else":
-            take(x.args[0])
-    while True:
-        before = len(needed)
-        for x in nodes:
-            if type(x) is S.BufferStore and x.buffer.data in needed or (
-                    type(x) is S.LetStmt and x.var in needed):
-                take(x.value)
-        if len(needed) == before:
-            return needed
-
-
 _STATEMENTS: dict[type, Callable[[Lockstep, Any], Callable[[], None]]] = {
     S.SeqStmt: Lockstep._seq, S.For: Lockstep._for, S.While: Lockstep._while,
     S.IfThenElse: Lockstep._if, S.LetStmt: Lockstep._let, S.Allocate: Lockstep._allocate,
@@ -751,4 +593,4 @@ _STATEMENTS: dict[type, Callable[[Lockstep, Any], Callable[[], None]]] = {
     S.AssertStmt: Lockstep._inner,
 }
 
-__all__ = ["Lockstep", "Mask", "Memory", "Site", "Watcher", "needed_numbers"]
+__all__ = ["Lockstep"]

@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING
 from .requests import SECTOR
 
 if TYPE_CHECKING:
-    from .counts import KernelCounts
+    from .results import KernelCounts
 
 #: cycles that a barrier takes beside the wait for the slowest warp
 _BARRIER = 20

@@ -26,7 +26,8 @@ from ...target.gpus import gpu_of
 from ..measure import Unmeasurable
 from .counts import missed_barrier
 from .launching import Launch, Program
-from .lockstep import Lockstep, Site, Watcher
+from .lockstep import Lockstep
+from .watching import Site, Watcher
 
 if TYPE_CHECKING:
     from ...target.target import TargetLike

@@ -38,7 +38,7 @@ class Repeats:
 
 def repeats_of(loop: S.For, needed: Collection[E.Var]) -> Repeats | None:
     """How the iterations of a loop repeat; None where they do not. `needed` is the memory, and the
-    names, whose numbers indices and conditions depend on (`lockstep.needed_numbers`)."""
+    names, whose numbers indices and conditions depend on (`needed.py`)."""
     var = {loop.loop_var}
     moved: dict[int, int] = {}
     period = 1

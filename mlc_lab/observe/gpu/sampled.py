@@ -30,7 +30,7 @@ from ...tir.functor import pre_order, uses_var
 from ..replay import reuse_distances
 from .caches import Traffic
 from .expressions import linear_terms
-from .lockstep import Memory
+from .watching import Memory
 from .requests import SECTOR
 
 if TYPE_CHECKING:

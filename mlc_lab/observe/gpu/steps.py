@@ -24,7 +24,8 @@ from ...target import Target
 from ...target.gpus import gpu_of
 from ..measure import _first_line
 from ..recording import Recording
-from .counts import GPUCounts, count_gpu
+from .counts import count_gpu
+from .results import GPUCounts
 from .occupancy import Occupancy
 
 if TYPE_CHECKING:

@@ -37,11 +37,13 @@ from ...target import Target
 from ...target.gpus import GPU, gpu_of
 from ...target.limits import limits_of
 from ..measure import Unmeasurable
-from .counts import KernelCounts, count_launch, missed_barrier
+from .counts import count_launch, missed_barrier
 from .launching import Launch, Program
-from .lockstep import Lockstep, Memory, Site, Watcher
+from .lockstep import Lockstep
 from .occupancy import occupancy
 from .requests import NONE, SECTOR, WORD, passes, sectors
+from .results import KernelCounts
+from .watching import Memory, Site, Watcher
 
 if TYPE_CHECKING:
     from ...target.target import TargetLike

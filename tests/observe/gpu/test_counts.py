@@ -8,7 +8,8 @@ import mlc_lab as tvm
 from mlc_lab.backend.interp import interpret
 from mlc_lab.backend.interp_memory import OutOfBounds
 from mlc_lab.observe.gpu.launching import Program
-from mlc_lab.observe.gpu.lockstep import Lockstep, Watcher
+from mlc_lab.observe.gpu.lockstep import Lockstep
+from mlc_lab.observe.gpu.watching import Watcher
 from mlc_lab.observe.measure import Unmeasurable
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source

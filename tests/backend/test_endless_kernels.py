@@ -1,0 +1,197 @@
+"""Kernels without end: reported after a while, and the process goes on.
+
+A driver plays a CUDA device, whose kernels end when the test says so: each function that would wait
+for the device fails while one runs, since the process would hang there. PoCL runs one.
+"""
+
+import enum
+import os
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from mlc_lab.backend.device.cuda import CUDADriver, _Kernel
+from mlc_lab.backend.device.real import KernelError
+from mlc_lab.backend.device.watch import limit_s, until
+
+from .gpu_programs import missing
+
+
+class CUresult(enum.IntEnum):
+    CUDA_SUCCESS = 0
+    CUDA_ERROR_OUT_OF_MEMORY = 2
+    CUDA_ERROR_NOT_READY = 600
+
+
+class FakeLib:
+    """The driver's functions of a device that has room for two tensors."""
+
+    CUresult = CUresult
+
+    def __init__(self):
+        self.running = False
+        self.addresses, self.unloaded = {}, []
+
+    def __getattr__(self, name):
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+        return lambda *args: (CUresult.CUDA_SUCCESS, 1)
+
+    def cuDeviceGetName(self, *args):
+        return CUresult.CUDA_SUCCESS, b"a device\0"
+
+    def cuGetErrorString(self, error):
+        return CUresult.CUDA_SUCCESS, b"an error"
+
+    def cuStreamQuery(self, stream):
+        return (CUresult.CUDA_ERROR_NOT_READY if self.running else CUresult.CUDA_SUCCESS,)
+
+    def cuLaunchKernel(self, *args):
+        self.running = True
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemAlloc(self, nbytes):
+        if len(self.addresses) == 2:
+            return CUresult.CUDA_ERROR_OUT_OF_MEMORY, None
+        address = 256 * (1 + max([0, *self.addresses]))
+        self.addresses[address] = nbytes
+        return CUresult.CUDA_SUCCESS, address
+
+    def waits(self):
+        assert not self.running, "this would wait for ever"
+        return (CUresult.CUDA_SUCCESS,)
+
+    def cuMemFree(self, address):
+        del self.addresses[int(address)]
+        return self.waits()
+
+    def cuModuleUnload(self, module):
+        self.unloaded.append(module)
+        return self.waits()
+
+    def cuMemcpyHtoD(self, *args):
+        return self.waits()
+
+    cuMemcpyDtoH = cuCtxSynchronize = cuEventSynchronize = cuMemcpyHtoD
+
+
+@pytest.fixture
+def driver(monkeypatch):
+    monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "0.05")
+    return CUDADriver(FakeLib())
+
+
+@pytest.fixture
+def kernel(driver):
+    source = SimpleNamespace(name="main_kernel", scalars=[], dynamic_shared=0, shared_bytes=0)
+    return _Kernel(driver, source, b"")
+
+
+def start(driver, kernel, *memories):
+    driver.launch(kernel, memories, [], (1, 1, 1), (32, 1, 1))
+
+
+def test_a_kernel_without_end_is_reported_with_its_name(driver, kernel):
+    memory, host = driver.allocate(16), np.zeros(4, "float32")
+    start(driver, kernel, memory)
+    with pytest.raises(KernelError, match=r"not ended after 0.05 s.*main_kernel.*dev.sync\(\)"):
+        driver.read(memory, host)
+
+
+def test_a_busy_device_says_so_at_once_and_works_again_when_it_is_done(driver, kernel, monkeypatch):
+    memory, host = driver.allocate(16), np.zeros(4, "float32")
+    start(driver, kernel, memory)
+    with pytest.raises(KernelError):
+        driver.sync()
+    monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "1000")  # nothing below waits
+    for action in (lambda: driver.read(memory, host), lambda: driver.write(memory, host),
+                   lambda: driver.allocate(16), lambda: start(driver, kernel, memory)):
+        with pytest.raises(KernelError, match="busy: .*main_kernel"):
+            action()
+    driver.lib.running = False
+    driver.read(memory, host)
+    driver.write(memory, host)
+    driver.sync()
+
+
+def test_nothing_is_freed_while_a_kernel_runs(driver, kernel):
+    memory, other = driver.allocate(16), driver.allocate(16)
+    start(driver, kernel, memory)
+    driver.free(memory)
+    del kernel
+    assert len(driver.lib.addresses) == 2
+    driver.lib.running = False
+    third = driver.allocate(16)  # there was no room: what is unused is given back first
+    assert third and set(driver.lib.addresses) == {other, third}
+
+
+def test_a_measured_kernel_without_end_is_started_once(driver, kernel):
+    memory = driver.allocate(16)
+    with pytest.raises(KernelError, match="not ended"):
+        with driver.clock(lambda: start(driver, kernel, memory)):
+            raise AssertionError("it was to be measured")
+
+
+def test_limits_are_numbers_of_seconds(monkeypatch):
+    for text, found in (("", 60), ("2.5", 2.5), ("0", float("inf"))):
+        monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", text)
+        assert limit_s() == found
+    for wrong in ("soon", "-1", "nan"):
+        monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", wrong)
+        with pytest.raises(ValueError, match="number of seconds"):
+            limit_s()
+
+
+def test_looks_end_when_it_is_done():
+    looks = iter([False, False, True])
+    assert until(lambda: next(looks), 10.0)
+    assert not until(lambda: False, 0.01)
+
+
+ENDLESS = '''
+@T.prim_func
+def main(A: T.Buffer((32,), "int32")):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("A"):
+            v = T.axis.spatial(32, t)
+            T.reads(A[0:32])
+            T.writes(A[0:32])
+            while A[v] > 0:
+                A[v] = T.if_then_else(A[v] < 1000, A[v] + 1, 1)
+'''
+
+
+def test_pocl_reports_one():
+    """In a process of its own, which is ended with the kernel in it."""
+    script = f"""
+import os
+import numpy as np
+import mlc_lab as tvm
+from mlc_lab.backend.device.real import KernelError
+from mlc_lab.runtime.driver import driver_of
+from mlc_lab.script import from_source
+if driver_of("opencl").simulated:
+    os._exit(77)
+rt = tvm.build(from_source({ENDLESS!r}), target="opencl")
+ends = tvm.nd.array(np.zeros(32, "int32"), tvm.opencl(0))
+rt["main"](ends)
+assert ends.numpy().sum() == 0
+endless = tvm.nd.array(np.ones(32, "int32"), tvm.opencl(0))
+rt["main"](endless)
+for words in ("has not ended after 0.5 s", "the device is busy"):
+    try:
+        endless.numpy()
+    except KernelError as error:
+        assert words in str(error) and "main_kernel" in str(error), error
+        print(words, flush=True)
+os._exit(0)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          env={**os.environ, "MLC_LAB_DEVICE_LIMIT": "0.5"})
+    if done.returncode == 77:
+        missing("opencl", "OpenCL finds no device")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.split("\n")[:2] == ["has not ended after 0.5 s", "the device is busy"]
