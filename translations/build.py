@@ -11,6 +11,7 @@ as long as there is one.
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import json
 import re
@@ -23,6 +24,7 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from mlc_lab import lower
 from mlc_lab.cli import _parser
 from mlc_lab.exercises.catalogue import catalogue
 from mlc_lab.language import FOLDER, LANGUAGES, lessons
@@ -144,6 +146,14 @@ def of_meanings() -> Iterator[tuple[str, str, str]]:
         if isinstance(getattr(transform, name), type):
             continue  # what passes are made of
         yield "meanings", doc_of(name)["meaning"], f"relax.transform.{name}"
+    for name in lowering_passes():
+        yield "meanings", doc_of(f"tir.{name}")["meaning"], f"tir.{name}"
+
+
+def lowering_passes() -> list[str]:
+    """The names of the passes that lower tensor programs."""
+    return sorted(name for name, found in vars(lower).items()
+                  if inspect.isfunction(found) and found.__annotations__.get("return") == "Pass")
 
 
 def of_rules() -> Iterator[tuple[str, str, str]]:
