@@ -46,7 +46,7 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "13_threads_and_blocks", "14_shared_memory", "15_reductions_across_threads",
     "16_tuning_for_a_gpu", "17_blocks_to_machine_code", "18_why_a_split_is_legal",
     "19_vectors_and_the_pipeline", "20_all_cores", "21_extend_the_lab",
-    "22_convolution_and_attention", "23_a_small_language_model", "exercises", "command",
+    "22_convolution_and_attention", "23_a_small_language_model", "exercises", "checks", "command",
     "views", "rules", "meanings")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
@@ -88,6 +88,51 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
             if re.search(r"[a-z]{2}", choice) and not choice.isidentifier():
                 message = re.sub(r"\d+$", "{value}", choice)  # "line 3": all lines alike
                 yield "exercises", message, f"exercise {exercise.id}"
+
+
+#: a place for a value in a text
+_PLACE = re.compile(r"\{\w*\}")
+#: what is no name, pattern or setting: words and places with spaces between them
+_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()/,\"=@-]*([;:]? [\w{}.'()/,\"=@-]+)+[;:]?")
+
+
+def of_marks() -> Iterator[tuple[str, str, str]]:
+    """What checks of exercises say of an answer: the parts of which they put it together."""
+    for path in sorted((ROOT / "mlc_lab" / "exercises" / "checks").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = {id(part) for node in ast.walk(tree) for part in (
+            node.values if isinstance(node, ast.JoinedStr) else
+            [node.value] if isinstance(node, ast.Expr) else [])}  # parts of a text; docstrings
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
+                for message in _forms(node):
+                    message = message.lstrip(".; ").rstrip()
+                    if _PHRASE.fullmatch(message) and lessons.has_words(_PLACE.sub("", message)):
+                        yield "checks", message, path.relative_to(ROOT).as_posix()
+
+
+def _forms(said: ast.expr) -> list[str]:
+    """The templates of a text: one for each of the words that a place of it chooses between."""
+    if not isinstance(said, ast.JoinedStr):
+        numbers = iter(range(9))
+        return [re.sub(r"\{\}", lambda _: f"{{value{next(numbers)}}}", _template(said))]
+    made: list[tuple[str, ...]] = [()]
+    for part in said.values:
+        match part:
+            case ast.Constant(str(words)):
+                made = [(*m, words) for m in made]
+            case ast.FormattedValue(ast.IfExp(body=ast.Constant(str(a)), orelse=ast.Constant(str(b)))):
+                made = [(*m, words) for m in made for words in (a, b)]
+            case _:
+                made = [m if m[-1:] == ("",) else (*m, "") for m in made]  # two places are one
+    return [_places(m) for m in made]
+
+
+def _places(parts: tuple[str, ...]) -> str:
+    """Words and places ("") as a template."""
+    count = parts.count("")
+    numbers = iter(range(count))
+    return "".join(part or f"{{value{next(numbers) if count > 1 else ''}}}" for part in parts)
 
 
 def _template(said: ast.expr) -> str:
@@ -184,7 +229,7 @@ def _values(rule: ast.expr) -> Iterator[str]:
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_commands(), of_views(), of_meanings(),
+    for source in (of_lessons(), of_exercises(), of_marks(), of_commands(), of_views(), of_meanings(),
                    of_rules()):
         for domain, message, where in source:
             if domain not in made:

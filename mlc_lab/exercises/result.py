@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..language import filled
+from ..language import filled, told
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Row:
     def __str__(self) -> str:
         title = filled(self.title, "exercises")
         out = [f"  {'+' if self.passed else '-'} {title}  ({self.points} of {self.of})"]
-        out += _indented(self.says, "      ") if self.says else []
+        out += _indented(told(self.says, "checks"), "      ") if self.says else []
         if self.place.get("text"):
             out += _indented(self.place["text"], "      | ")
         return "\n".join(out)
