@@ -105,8 +105,8 @@ def of_marks() -> Iterator[tuple[str, str, str]]:
             [node.value] if isinstance(node, ast.Expr) else [])}  # parts of a text; docstrings
         for node in ast.walk(tree):
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
-                for message in _forms(node):
-                    message = message.lstrip(".; ").rstrip()
+                for message in (part for form in _forms(node) for part in form.split(". ")):
+                    message = re.sub(r"(?<!\.)\.$", "", message.strip("; ").lstrip(".; "))
                     if _PHRASE.fullmatch(message) and lessons.has_words(_PLACE.sub("", message)):
                         yield "checks", message, path.relative_to(ROOT).as_posix()
 
@@ -121,7 +121,8 @@ def _forms(said: ast.expr) -> list[str]:
         match part:
             case ast.Constant(str(words)):
                 made = [(*m, words) for m in made]
-            case ast.FormattedValue(ast.IfExp(body=ast.Constant(str(a)), orelse=ast.Constant(str(b)))):
+            case ast.FormattedValue(ast.IfExp(body=ast.Constant(str(a)),
+                                              orelse=ast.Constant(str(b)))):
                 made = [(*m, words) for m in made for words in (a, b)]
             case _:
                 made = [m if m[-1:] == ("",) else (*m, "") for m in made]  # two places are one
@@ -229,8 +230,8 @@ def _values(rule: ast.expr) -> Iterator[str]:
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_marks(), of_commands(), of_views(), of_meanings(),
-                   of_rules()):
+    for source in (of_lessons(), of_exercises(), of_marks(), of_commands(), of_views(),
+                   of_meanings(), of_rules()):
         for domain, message, where in source:
             if domain not in made:
                 made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)

@@ -87,8 +87,8 @@ def filled(message: str, domain: str, language: str | None = None) -> str:
 
 #: characters of words that a text has which fits others by chance
 _SHORT = 10
-#: what parts the sentences and clauses of a text that is put together, in each language
-_PARTED = {"zh": {". ": "。", "; ": "；"}}
+#: what ends a sentence and parts its clauses, in each language
+_PARTED = {"zh": ("。", "；")}
 
 
 def told(message: str, domain: str, language: str | None = None) -> str:
@@ -100,24 +100,45 @@ def told(message: str, domain: str, language: str | None = None) -> str:
     said = text(message, domain, language)
     if said != message:
         return said
-    for pattern, template, own in _templates(domain, language):
-        match = pattern.fullmatch(message)
-        # a text of a word or so fits many: it is taken for single values only
-        if match and (own > _SHORT or not any(" " in value for value in match.groups())):
-            values = {place: told(value, domain, language)
-                      for place, value in match.groupdict().items()}
-            return template.format(**values)
+    end, comma = _PARTED[language]
     if message.endswith("."):
         said = told(message[:-1], domain, language)
-        return message if said == message[:-1] else said + _PARTED[language][". "]
-    for mark, there in _PARTED[language].items():
-        parts = message.split(mark)
-        made = [told(part, domain, language) for part in parts]
-        if len(parts) > 1 and made != parts:
-            return there.join(made)
+        return message if said == message[:-1] else said + end
+    # sentence by sentence; then as one clause, clause by clause, and with clauses as its values
+    return (_apart(message, ". ", end, domain, language)
+            or _matched(message, domain, language, "; ")
+            or _apart(message, "; ", comma, domain, language)
+            or _matched(message, domain, language) or _headed(message, domain, language)
+            or message)
+
+
+def _apart(message: str, mark: str, there: str, domain: str, language: str) -> str | None:
+    """A text part by part, if there are several and one is known."""
+    parts = message.split(mark)
+    if len(parts) == 1:
+        return None
+    made = [told(part, domain, language) for part in parts]
+    return there.join(made) if made != parts else None
+
+
+def _matched(message: str, domain: str, language: str, without: str | None = None) -> str | None:
+    """A text that one with places for values fits; values have nothing `without` in them."""
+    for pattern, template, own in _templates(domain, language):
+        match = pattern.fullmatch(message)
+        values = match.groupdict() if match else {}
+        if match and not any(
+                without and without in value or own <= _SHORT and " " in value
+                for value in values.values()):
+            return template.format(**{place: told(value, domain, language)
+                                      for place, value in values.items()})
+    return None
+
+
+def _headed(message: str, domain: str, language: str) -> str | None:
+    """A text that begins with one that ends in a colon."""
     head, colon, rest = message.partition(": ")
     said = text(head + ":", domain, language)
-    return message if not colon or said == head + ":" else said + told(rest, domain, language)
+    return said + told(rest, domain, language) if colon and said != head + ":" else None
 
 
 def texts(domain: str, language: str) -> dict[str, str]:
