@@ -29,6 +29,7 @@ from mlc_lab.cli import _parser
 from mlc_lab.exercises.catalogue import catalogue
 from mlc_lab.language import FOLDER, LANGUAGES, lessons
 from mlc_lab.language.command import texts_of
+from mlc_lab.observe.doctor import TOOLS
 from mlc_lab.observe.passes import doc_of
 from mlc_lab.relax import transform
 from mlc_lab.relax.transform import PASSES
@@ -150,9 +151,12 @@ def _template(said: ast.expr) -> str:
 
 
 def of_commands() -> Iterator[tuple[str, str, str]]:
-    """The same of the help of the command line."""
+    """The same of the help of the command line, and of what it prints."""
     for holder, name in texts_of(_parser()):
         yield "command", getattr(holder, name), "mlc-lab --help"
+    for _, use in TOOLS.values():
+        yield "command", use, "mlc-lab doctor"
+    yield from _of_python("command", sorted((ROOT / "mlc_lab").rglob("*.py")))
 
 
 #: a call of `t` in a script, and the literal (or the sum of several) that is its text
@@ -172,15 +176,20 @@ def of_views() -> Iterator[tuple[str, str, str]]:
         for message in said_in(path.read_text(encoding="utf-8")):
             yield "views", message, f"widgets/js/{path.name}"
     python = [*(ROOT / "widgets").glob("*.py"), *(ROOT / "mlc_lab").rglob("*.py")]
-    for path in sorted(python):
+    yield from _of_python("views", sorted(python))
+
+
+def _of_python(domain: str, paths: list[Path]) -> Iterator[tuple[str, str, str]]:
+    """What Python says with `text(..., domain)`."""
+    for path in paths:
         source = path.read_text(encoding="utf-8")
-        if '"views")' not in source:
+        if f'"{domain}"' not in source:
             continue
         for node in ast.walk(ast.parse(source)):
             match node:
                 case ast.Call(func=ast.Name("text"), args=[ast.Constant(str(message)),
-                                                           ast.Constant("views"), *_]):
-                    yield "views", message, path.relative_to(ROOT).as_posix()
+                                                           ast.Constant(of), *_]) if of == domain:
+                    yield domain, message, path.relative_to(ROOT).as_posix()
 
 
 def of_meanings() -> Iterator[tuple[str, str, str]]:

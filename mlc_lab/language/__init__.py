@@ -101,7 +101,7 @@ def told(message: str, domain: str, language: str | None = None) -> str:
     if said != message:
         return said
     end, comma = _PARTED[language]
-    if message.endswith("."):
+    if message.endswith(".") and not message.endswith(".."):
         said = told(message[:-1], domain, language)
         return message if said == message[:-1] else said + end
     # sentence by sentence; then as one clause, clause by clause, and with clauses as its values

@@ -16,6 +16,7 @@ from mlc_lab.exercises.catalogue import catalogue as exercises
 from mlc_lab.exercises.catalogue import get
 from mlc_lab.exercises.judging import marks
 from mlc_lab.language import lessons
+from mlc_lab.observe import doctor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = runpy.run_path(str(ROOT / "translations" / "build.py"))
@@ -31,6 +32,7 @@ def chinese(tmp_path, monkeypatch):
     monkeypatch.setenv(language.VARIABLE, "zh")
     monkeypatch.setattr(language, "FOLDER", tmp_path)
     language._catalogue.cache_clear()
+    language._templates.cache_clear()
 
     def write(domain, **texts):
         made = BUILD["Catalog"](locale="zh", domain=domain)
@@ -42,6 +44,7 @@ def chinese(tmp_path, monkeypatch):
 
     yield write
     language._catalogue.cache_clear()
+    language._templates.cache_clear()
 
 
 @pytest.mark.parametrize("variables, expected", [
@@ -89,7 +92,7 @@ def test_a_text_of_several_is_told_part_by_part(chinese):
     assert language.told("nobody wrote it", "some", "en") == "nobody wrote it"
 
 
-@pytest.mark.parametrize("id", ["01.1", "02.1", "03.1", "03.2", "05.2", "06.2", "08.1", "12.1"])
+@pytest.mark.parametrize("id", ["01.1", "02.1", "03.1", "03.2", "05.2", "06.2", "15.1"])
 def test_what_a_wrong_answer_is_told_is_chinese(id):
     variant = get(id).variant(1)
     said = [row.says for row in marks(variant, variant.wrong[0].answer).rows if row.says]
@@ -173,6 +176,21 @@ def test_the_command_line_helps_in_the_readers_language(chinese, capsys):
         cli.main(["--help"])
     assert "打开课程" in capsys.readouterr().out
     assert isinstance(cli._parser(), argparse.ArgumentParser)
+
+
+def test_the_doctor_reports_in_the_readers_language(monkeypatch):
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    report = doctor.examine(measure=False)
+    report["parts"]["numpy"] = None
+    report["tools"]["cuda"]["path"] = None
+    report["advice"] = list(doctor.advice(report))
+    found = doctor.as_text(report)
+    assert "模拟" in found and "缺少 numpy" in found and "核心" in found
+    assert not re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", found.replace("pip install", ""))
+    # what stands behind Chinese names is below what stands behind others
+    begins = {doctor._columns(re.match(r".*? {2,}", line).group())
+              for line in found.split("\n") if re.match(r"(CPU|核心|llvmlite) ", line)}
+    assert len(begins) == 1
 
 
 @pytest.mark.parametrize("name, domain", CATALOGUES)
