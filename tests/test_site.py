@@ -51,6 +51,14 @@ def test_progress_is_shown_as_it_ended():
 
 
 @pytest.mark.browser
+def test_a_chinese_page_has_no_words_of_the_theme_in_english(site):
+    page = (site / "zh/notebooks/02_tensorir_and_blocks.html").read_text("utf-8")
+    for words in ("Back to top", "Skip to content", "Toggle ", ">Next<", "On this page"):
+        assert words not in page
+    assert "回到顶部" in page and "Back to top" in (site / "index.html").read_text("utf-8")
+
+
+@pytest.mark.browser
 def test_a_lesson_of_the_site_does_not_lead_to_the_site(site):
     for folder in ("", "zh/"):
         page = (site / f"{folder}notebooks/02_tensorir_and_blocks.html").read_text("utf-8")

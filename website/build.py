@@ -362,12 +362,28 @@ MENDED = {
 }
 
 
+#: what the theme says in English only, in each other language
+THEME = {"zh": {
+    "Back to top": "回到顶部", "Skip to content": "跳到正文", "Light mode": "浅色模式",
+    "Dark mode": "深色模式", "Auto light/dark, in light mode": "自动，当前为浅色",
+    "Auto light/dark, in dark mode": "自动，当前为深色", "Menu": "菜单", "Expand": "展开",
+    "Next": "下一页", "Previous": "上一页", "On this page": "本页内容", "Made with ": "制作工具：",
+    "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动配色",
+    "Toggle site navigation sidebar": "打开或关闭站点导航",
+    "Toggle table of contents sidebar": "打开或关闭本页目录",
+}}  # fmt: skip
+
+
 def mended(html: Path) -> None:
-    """Give each page what it lacks: levels of headings, and programs that a keyboard can scroll."""
+    """Give each page what it lacks: levels of headings, programs that a keyboard can scroll, and
+    the words of the theme in the page's language."""
     for path in html.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         for old, new in MENDED.items():
             text = text.replace(old, new)
+        for old, new in THEME.get(path.relative_to(html).parts[0], {}).items():
+            text = re.sub(rf'(>\s*|aria-label="|title="){re.escape(old)}(?=\s*[<"])',
+                          lambda found, new=new: found.group(1) + new, text)
         path.write_text(text, encoding="utf-8")
 
 
