@@ -26,7 +26,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from .language import LANGUAGES, VARIABLE, chosen
+from .language import LANGUAGES, VARIABLE, chosen, text
 from .language.command import translate
 
 #: What coreutils' `timeout` exits with, so that scripts can tell a time limit from a failure.
@@ -106,7 +106,8 @@ def lab(args: argparse.Namespace) -> int:
     folder = Path(args.dir) if args.dir else None
     language = args.language or chosen()
     if source is None:
-        print("mlc-lab: this installation carries no notebooks; opening an empty lab")
+        print("mlc-lab:", text("this installation carries no notebooks; opening an empty lab",
+                               "command"))
         folder = folder or Path.cwd()
     elif folder is None and checkout and language == "en":
         folder = source
@@ -114,7 +115,8 @@ def lab(args: argparse.Namespace) -> int:
         folder = folder or Path.cwd() / ("mlc-lab-notebooks" + _SUFFIX[language])
         folder.mkdir(parents=True, exist_ok=True)
         new = copy_notebooks(source, folder, language)
-        print(f"mlc-lab: {new} new notebooks copied to {folder}")
+        print("mlc-lab:", text("{count} new notebooks copied to {folder}", "command").format(
+            count=new, folder=folder))
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder}", *args.rest]
     if (folder / START).is_file() and not any("default_url" in word for word in args.rest):
         command.append(f"--LabApp.default_url=/lab/tree/{START}")
@@ -223,9 +225,9 @@ def _run_notebook(path: Path, args: argparse.Namespace) -> int:
         status = 1
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):
-            text = output.get("text") or output.get("data", {}).get("text/plain", "")
-            if text:
-                print(text, end="" if text.endswith("\n") else "\n")
+            shown = output.get("text") or output.get("data", {}).get("text/plain", "")
+            if shown:
+                print(shown, end="" if shown.endswith("\n") else "\n")
     if args.output:
         nbformat.write(notebook, args.output)
     return status
@@ -257,9 +259,11 @@ def explain(args: argparse.Namespace) -> int:
                 recording.add_code()
         target.write_text(page(recordings, path.name, args.guess), encoding="utf-8")
     steps = sum(len(recording.steps) for recording in recordings)
-    print(f"{target}: {len(recordings)} schedule(s), {steps} step(s)")
+    print(f"{target}:", text("{schedules} schedule(s), {steps} step(s)", "command").format(
+        schedules=len(recordings), steps=steps))
     if status:
-        print("mlc-lab: the file itself failed; what it had done until then is shown")
+        print("mlc-lab:", text("the file itself failed; what it had done until then is shown",
+                               "command"))
     return status
 
 

@@ -35,6 +35,36 @@ def test_links_that_lead_nowhere_are_found(tmp_path):
         "a.html: loads https://example.org/x.png from another host"]
 
 
+def test_progress_is_shown_as_it_ended():
+    sys.path.insert(0, str(ROOT / "website"))
+    import build
+    from nbformat.v4 import new_output
+
+    def stream(text, name="stdout"):
+        return new_output("stream", name=name, text=text)
+
+    wiped = [stream("\r 20%"), stream("\r100%"), stream("\r    "), stream("\r")]
+    assert build.printed(wiped) == []
+    kept = build.printed([stream("a\n"), stream("\r 50%"), stream("\r100%\nb  \n"),
+                          stream("c\n", "stderr"), new_output("display_data", {"text/plain": "v"})])
+    assert [out.get("text") for out in kept] == ["a\n100%\nb  \n", "c\n", None]
+
+
+@pytest.mark.browser
+def test_a_chinese_page_has_no_words_of_the_theme_in_english(site):
+    page = (site / "zh/notebooks/02_tensorir_and_blocks.html").read_text("utf-8")
+    for words in ("Back to top", "Skip to content", "Toggle ", ">Next<", "On this page"):
+        assert words not in page
+    assert "回到顶部" in page and "Back to top" in (site / "index.html").read_text("utf-8")
+
+
+@pytest.mark.browser
+def test_a_lesson_of_the_site_does_not_lead_to_the_site(site):
+    for folder in ("", "zh/"):
+        page = (site / f"{folder}notebooks/02_tensorir_and_blocks.html").read_text("utf-8")
+        assert "mlc-lab.github.io" not in page and "Copyright" not in page
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light")])
 @pytest.mark.parametrize("page_of", ["index", "notebooks/02_tensorir_and_blocks",

@@ -11,6 +11,7 @@ as long as there is one.
 from __future__ import annotations
 
 import ast
+import inspect
 import io
 import json
 import re
@@ -23,10 +24,12 @@ from babel.messages.catalog import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
 
+from mlc_lab import lower
 from mlc_lab.cli import _parser
 from mlc_lab.exercises.catalogue import catalogue
 from mlc_lab.language import FOLDER, LANGUAGES, lessons
 from mlc_lab.language.command import texts_of
+from mlc_lab.observe.doctor import TOOLS
 from mlc_lab.observe.passes import doc_of
 from mlc_lab.relax import transform
 from mlc_lab.relax.transform import PASSES
@@ -44,7 +47,7 @@ COMPLETE: dict[str, tuple[str, ...]] = {"zh": (
     "13_threads_and_blocks", "14_shared_memory", "15_reductions_across_threads",
     "16_tuning_for_a_gpu", "17_blocks_to_machine_code", "18_why_a_split_is_legal",
     "19_vectors_and_the_pipeline", "20_all_cores", "21_extend_the_lab",
-    "22_convolution_and_attention", "23_a_small_language_model", "exercises", "command",
+    "22_convolution_and_attention", "23_a_small_language_model", "exercises", "checks", "command",
     "views", "rules", "meanings")}
 #: lines of a head that say nothing here
 _UNSAID = tuple(b'"' + name for name in (b"Project-Id", b"Report-", b"Last-", b"Language-Team",
@@ -88,6 +91,52 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
                 yield "exercises", message, f"exercise {exercise.id}"
 
 
+#: a place for a value in a text
+_PLACE = re.compile(r"\{\w*\}")
+#: what is no name, pattern or setting: words and places with spaces between them
+_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()/,\"=@-]*([;:]? [\w{}.'()/,\"=@-]+)+[;:]?")
+
+
+def of_marks() -> Iterator[tuple[str, str, str]]:
+    """What checks of exercises say of an answer: the parts of which they put it together."""
+    for path in sorted((ROOT / "mlc_lab" / "exercises" / "checks").glob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inside = {id(part) for node in ast.walk(tree) for part in (
+            node.values if isinstance(node, ast.JoinedStr) else
+            [node.value] if isinstance(node, ast.Expr) else [])}  # parts of a text; docstrings
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
+                for message in (part for form in _forms(node) for part in form.split(". ")):
+                    message = re.sub(r"(?<!\.)\.$", "", message.strip("; ").lstrip(".; "))
+                    if _PHRASE.fullmatch(message) and lessons.has_words(_PLACE.sub("", message)):
+                        yield "checks", message, path.relative_to(ROOT).as_posix()
+
+
+def _forms(said: ast.expr) -> list[str]:
+    """The templates of a text: one for each of the words that a place of it chooses between."""
+    if not isinstance(said, ast.JoinedStr):
+        numbers = iter(range(9))
+        return [re.sub(r"\{\}", lambda _: f"{{value{next(numbers)}}}", _template(said))]
+    made: list[tuple[str, ...]] = [()]
+    for part in said.values:
+        match part:
+            case ast.Constant(str(words)):
+                made = [(*m, words) for m in made]
+            case ast.FormattedValue(ast.IfExp(body=ast.Constant(str(a)),
+                                              orelse=ast.Constant(str(b)))):
+                made = [(*m, words) for m in made for words in (a, b)]
+            case _:
+                made = [m if m[-1:] == ("",) else (*m, "") for m in made]  # two places are one
+    return [_places(m) for m in made]
+
+
+def _places(parts: tuple[str, ...]) -> str:
+    """Words and places ("") as a template."""
+    count = parts.count("")
+    numbers = iter(range(count))
+    return "".join(part or f"{{value{next(numbers) if count > 1 else ''}}}" for part in parts)
+
+
 def _template(said: ast.expr) -> str:
     """A literal, or an f-string with a place for each value: {v.most:,} is {most}."""
     match said:
@@ -102,9 +151,12 @@ def _template(said: ast.expr) -> str:
 
 
 def of_commands() -> Iterator[tuple[str, str, str]]:
-    """The same of the help of the command line."""
+    """The same of the help of the command line, and of what it prints."""
     for holder, name in texts_of(_parser()):
         yield "command", getattr(holder, name), "mlc-lab --help"
+    for _, use in TOOLS.values():
+        yield "command", use, "mlc-lab doctor"
+    yield from _of_python("command", sorted((ROOT / "mlc_lab").rglob("*.py")))
 
 
 #: a call of `t` in a script, and the literal (or the sum of several) that is its text
@@ -124,15 +176,20 @@ def of_views() -> Iterator[tuple[str, str, str]]:
         for message in said_in(path.read_text(encoding="utf-8")):
             yield "views", message, f"widgets/js/{path.name}"
     python = [*(ROOT / "widgets").glob("*.py"), *(ROOT / "mlc_lab").rglob("*.py")]
-    for path in sorted(python):
+    yield from _of_python("views", sorted(python))
+
+
+def _of_python(domain: str, paths: list[Path]) -> Iterator[tuple[str, str, str]]:
+    """What Python says with `text(..., domain)`."""
+    for path in paths:
         source = path.read_text(encoding="utf-8")
-        if '"views")' not in source:
+        if f'"{domain}"' not in source:
             continue
         for node in ast.walk(ast.parse(source)):
             match node:
                 case ast.Call(func=ast.Name("text"), args=[ast.Constant(str(message)),
-                                                           ast.Constant("views"), *_]):
-                    yield "views", message, path.relative_to(ROOT).as_posix()
+                                                           ast.Constant(of), *_]) if of == domain:
+                    yield domain, message, path.relative_to(ROOT).as_posix()
 
 
 def of_meanings() -> Iterator[tuple[str, str, str]]:
@@ -144,6 +201,14 @@ def of_meanings() -> Iterator[tuple[str, str, str]]:
         if isinstance(getattr(transform, name), type):
             continue  # what passes are made of
         yield "meanings", doc_of(name)["meaning"], f"relax.transform.{name}"
+    for name in lowering_passes():
+        yield "meanings", doc_of(f"tir.{name}")["meaning"], f"tir.{name}"
+
+
+def lowering_passes() -> list[str]:
+    """The names of the passes that lower tensor programs."""
+    return sorted(name for name, found in vars(lower).items()
+                  if inspect.isfunction(found) and found.__annotations__.get("return") == "Pass")
 
 
 def of_rules() -> Iterator[tuple[str, str, str]]:
@@ -174,8 +239,8 @@ def _values(rule: ast.expr) -> Iterator[str]:
 def templates() -> dict[str, Catalog]:
     """The texts of each domain, without translations."""
     made: dict[str, Catalog] = {}
-    for source in (of_lessons(), of_exercises(), of_commands(), of_views(), of_meanings(),
-                   of_rules()):
+    for source in (of_lessons(), of_exercises(), of_marks(), of_commands(), of_views(),
+                   of_meanings(), of_rules()):
         for domain, message, where in source:
             if domain not in made:
                 made[domain] = Catalog(domain=domain, creation_date=_TIME, fuzzy=False)

@@ -44,6 +44,8 @@ from mlc_lab.language import LANGUAGES, VARIABLE  # noqa: E402
 from mlc_lab.language.lessons import in_language  # noqa: E402
 
 REPOSITORY = "https://github.com/mlc-lab/mlc-lab/blob/main"
+#: the line of a notebook that leads to its page on the site
+ITS_PAGE = re.compile(r"\[[^\]\n]*\]\(https://mlc-lab\.github\.io/[^)\s]*\)[.。]\n*")
 VIEW = "application/vnd.mlc-lab.view+json"
 #: the caches of the gallery's counts: those of a common core
 CACHES = "32K:8, 1M:16"
@@ -116,6 +118,28 @@ def run_lesson(path: Path, cache: Path, state: str, language: str) -> nbformat.N
     return nbformat.read(kept, as_version=4)
 
 
+def printed(outputs: list[nbformat.NotebookNode]) -> list[nbformat.NotebookNode]:
+    """Outputs with what was printed as a terminal shows it in the end: of a line that was written
+    over again and again (progress) the last state, and nothing of one that was wiped."""
+    joined: list[nbformat.NotebookNode] = []
+    for output in outputs:
+        last = joined[-1] if joined else None
+        if last and output.output_type == "stream" == last.output_type and last.name == output.name:
+            last["text"] += output.text
+        else:
+            joined.append(output)
+    for output in joined:
+        if output.output_type == "stream":
+            lines = []
+            for line in output.text.split("\n"):
+                seen = ""
+                for part in line.split("\r"):
+                    seen = part + seen[len(part):]
+                lines.append(seen.rstrip() if "\r" in line else line)
+            output["text"] = "\n".join(lines)
+    return [out for out in joined if out.output_type != "stream" or out.text.strip()]
+
+
 def with_places(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """Outputs that are views become places that the site's script fills."""
     notebook.metadata.pop("widgets", None)  # for hosts with a kernel
@@ -123,7 +147,7 @@ def with_places(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
         if cell.cell_type != "code":
             continue
         kept = []
-        for output in cell.outputs:
+        for output in printed(cell.outputs):
             html = place(output.get("data", {}))
             if html == "":
                 continue
@@ -151,7 +175,8 @@ def lessons(source: Path, cache: Path, only: list[str] | None, language: str = "
         notebook = nbformat.from_dict(in_language(notebook, path.stem, language))
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
-                cell.source = outward(cell.source, "notebooks", inside_of=language)
+                text = ITS_PAGE.sub("", cell.source)
+                cell.source = outward(text, "notebooks", inside_of=language)
         nbformat.write(notebook, source / "notebooks" / path.name)
 
 
@@ -337,12 +362,28 @@ MENDED = {
 }
 
 
+#: what the theme says in English only, in each other language
+THEME = {"zh": {
+    "Back to top": "回到顶部", "Skip to content": "跳到正文", "Light mode": "浅色模式",
+    "Dark mode": "深色模式", "Auto light/dark, in light mode": "自动，当前为浅色",
+    "Auto light/dark, in dark mode": "自动，当前为深色", "Menu": "菜单", "Expand": "展开",
+    "Next": "下一页", "Previous": "上一页", "On this page": "本页内容", "Made with ": "制作工具：",
+    "Toggle Light / Dark / Auto color theme": "切换浅色、深色或自动配色",
+    "Toggle site navigation sidebar": "打开或关闭站点导航",
+    "Toggle table of contents sidebar": "打开或关闭本页目录",
+}}  # fmt: skip
+
+
 def mended(html: Path) -> None:
-    """Give each page what it lacks: levels of headings, and programs that a keyboard can scroll."""
+    """Give each page what it lacks: levels of headings, programs that a keyboard can scroll, and
+    the words of the theme in the page's language."""
     for path in html.rglob("*.html"):
         text = path.read_text(encoding="utf-8")
         for old, new in MENDED.items():
             text = text.replace(old, new)
+        for old, new in THEME.get(path.relative_to(html).parts[0], {}).items():
+            text = re.sub(rf'(>\s*|aria-label="|title="){re.escape(old)}(?=\s*[<"])',
+                          lambda found, new=new: found.group(1) + new, text)
         path.write_text(text, encoding="utf-8")
 
 

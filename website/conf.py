@@ -33,6 +33,7 @@ html_js_files = [("views/site.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_search_summary = False  # it fetches each page found, which a page on a disk may not
 html_show_sphinx = False
+html_show_copyright = False  # the licence says it
 
 
 class ByTwoCharacters(SearchChinese):

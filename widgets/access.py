@@ -107,13 +107,16 @@ class AccessView(View):
         return made
 
     def _static(self) -> tuple[str, str]:
-        said = f"Accesses of {self.source.title}: {self.source.total:,}"
+        said = text("Accesses of {title}: {count}", "views").format(
+            title=self.source.title, count=f"{self.source.total:,}")
         return said, static(self.source, self.shown)
 
     def _pictures(self) -> list[str]:
-        rows = [(x.name, x.misses, f"{x.misses:,} misses, {x.hits:,} found here")
+        found = text("{misses} misses, {hits} found here", "views")
+        rows = [(x.name, x.misses, found.format(misses=f"{x.misses:,}", hits=f"{x.hits:,}"))
                 for x in self.result.counts]  # fmt: skip
-        return [picture.bars(f"Accesses of {self.source.title} in {self.result.name}", rows)]
+        title = text("Accesses of {title} in {caches}", "views")
+        return [picture.bars(title.format(title=self.source.title, caches=self.result.name), rows)]
 
 
 def write(trace: Any, results: list[Any], configuration: int, title: str | None) -> str:

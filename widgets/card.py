@@ -27,7 +27,7 @@ from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
 from mlc_lab.exercises.result import Row
 from mlc_lab.ir.diagnostics import MLCError
-from mlc_lab.language import filled
+from mlc_lab.language import filled, text, told
 from mlc_lab.observe.graph import Graph
 from mlc_lab.observe.workbench import Workbench as Attempts
 
@@ -250,14 +250,23 @@ class Card(View):
 
 
 def _prose(markdown: str) -> str:
-    """A statement as HTML: paragraphs, and programs between lines of three backquotes."""
+    """A statement as HTML: paragraphs, lists whose items begin with "- ", and programs between
+    lines of three backquotes."""
     parts: list[str] = []
     for at, piece in enumerate(re.split(r"^```\w*\n(.*?)^```$", markdown, flags=re.M | re.S)):
         if at % 2:
             parts.append(f'<pre style="{_PRE}">{escape(piece)}</pre>')
-        else:
-            parts += [f"<p>{escape(p)}</p>" for p in re.split(r"\n\s*\n", piece.strip()) if p]
+            continue
+        for part in filter(None, re.split(r"\n\s*\n", piece.strip())):
+            items = re.split(r"\n(?=- )", part) if part.startswith("- ") else []
+            listed = "".join(f"<li>{_words(item[2:])}</li>" for item in items)
+            parts.append(f"<ul>{listed}</ul>" if items else f"<p>{_words(part)}</p>")
     return "".join(parts)
+
+
+def _words(markdown: str) -> str:
+    """A text with its code marked."""
+    return re.sub(r"`([^`\n]*)`", r"<code>\1</code>", escape(markdown))
 
 
 def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str, str]:
@@ -267,10 +276,11 @@ def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str,
     answer = as_text(value) if value else ""
     parts = [f"<details open><summary><b>{escape(head)}</b></summary>",
              _prose(task["statement"])]
-    for title, said in (("The program", task["program"]), ("The answer", answer),
-                        ("The marks", marks)):  # fmt: skip
+    for title, said in ((text("The program:", "views"), task["program"]),
+                        (text("The answer:", "views"), answer),
+                        (text("The marks:", "views"), marks)):  # fmt: skip
         if said:
-            parts.append(f'<p>{title}:</p><pre style="{_PRE}">{escape(said)}</pre>')
+            parts.append(f'<p>{title}</p><pre style="{_PRE}">{escape(said)}</pre>')
     told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
     return told, "".join(parts) + "</details>"
 
@@ -330,19 +340,19 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
               "rules": {"cost": 0, "solution": True}, **Card._alone}
     told = _told(task, answer, result)[1]
     if solution:
-        told += f'<p>A solution:</p><pre style="{_PRE}">{escape(hints[3])}</pre>'
+        told += f'<p>{text("A solution:", "views")}</p><pre style="{_PRE}">{escape(hints[3])}</pre>'
     return values, told
 
 
 def _marks(result: Any) -> dict[str, Any]:
-    """Marks as plain data, their titles in the reader's language."""
+    """Marks as plain data, in the reader's language."""
     found = result.to_dict()
     return {**found, "rows": [_row(row) for row in found["rows"]]}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of the marks, its title in the reader's language."""
-    return {**row, "title": filled(row["title"], "exercises")}
+    """A row of the marks, in the reader's language."""
+    return {**row, "title": filled(row["title"], "exercises"), "says": told(row["says"], "checks")}
 
 
 def _shown(variant: Any, answer: Any) -> Any:

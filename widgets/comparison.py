@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.observe.compare import joined
 
 from . import export, picture, static
@@ -93,14 +94,14 @@ class Compare(View):
         values = {name: getattr(self, name) for name in ("comparison", "left", "right")}
         title = self.comparison["title"]
         view = {**values, "selection": {}}, self._static()[1]
-        text = export.write([view], title, "comparison.js")
+        made = export.write([view], title, "comparison.js")
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
-        return text
+            Path(path).write_text(made, encoding="utf-8")
+        return made
 
     def _static(self) -> tuple[str, str]:
         html = "".join(static.html(source) for source in self.sources)
-        return f"Comparison of {self.comparison['title']}", html
+        return text("Comparison of {title}", "views").format(title=self.comparison["title"]), html
 
     def _pictures(self) -> list[str]:
         return [picture.program_nest(source, source.steps[step].after)

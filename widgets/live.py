@@ -345,9 +345,10 @@ class Live(View):
         return text
 
     def _static(self) -> tuple[str, str]:
-        text = f"Choices of {self.title}: {', '.join(k.name for k in self.source.knobs)}"
+        said = (text("Choices of {title}", "views").format(title=self.title)
+                + f": {', '.join(k.name for k in self.source.knobs)}")
         with self._lock:  # which the thread holds while it adds points
-            return text, static(self.source, self.state)
+            return said, static(self.source, self.state)
 
     def _values(self) -> dict[str, Any]:
         with self._lock:
@@ -483,9 +484,11 @@ def static(source: Choices, state: Any) -> str:
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
     lines = escape("\n".join(source.lines(source.point(state))))
-    return (f"<div><p><b>Choices of {escape(source.title)}</b></p>{_prose(source, state)}"
+    title = escape(text("Choices of {title}", "views").format(title=source.title))
+    program = escape(text("The program", "views"))
+    return (f"<div><p><b>{title}</b></p>{_prose(source, state)}"
             f"<table>{''.join(rows)}</table>"
-            f'<details><summary>The program</summary><pre style="{PRE}">{lines}</pre></details>'
+            f'<details><summary>{program}</summary><pre style="{PRE}">{lines}</pre></details>'
             "</div>")
 
 

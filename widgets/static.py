@@ -11,6 +11,7 @@ import base64
 from html import escape
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.observe.alignment import keyed, rows
 from mlc_lab.observe.roofs import MARGIN
 
@@ -41,12 +42,14 @@ def cost_text(cost: dict[str, Any] | None) -> str:
             parts.append(f"{cost['gflops']:.3g} GFLOP/s")
         if cost.get("peak_fraction"):
             above = cost["peak_fraction"] > MARGIN
-            parts.append("above the measured peak" if above else
-                         f"{100 * cost['peak_fraction']:.3g} % of peak")
+            share = f"{100 * cost['peak_fraction']:.3g}"
+            parts.append(text("above the measured peak", "views") if above else
+                         text("{share} % of peak", "views").format(share=share))
     elif cost.get("message"):
         parts.append(cost["message"])
     if cost.get("equal") is not None:
-        parts.append("equals the original" if cost["equal"] else "DIFFERS FROM THE ORIGINAL")
+        parts.append(text("equals the original", "views") if cost["equal"] else
+                     text("DIFFERS FROM THE ORIGINAL", "views"))
     return ", ".join(parts)
 
 
@@ -80,35 +83,40 @@ def image(svg: str, words: str) -> str:
             f'src="data:image/svg+xml;base64,{data}"></p>')
 
 
-def _pre(text: str) -> str:
-    return f'<pre style="{_PRE}">{escape(text)}</pre>'
+def _pre(program: str) -> str:
+    return f'<pre style="{_PRE}">{escape(program)}</pre>'
 
 
 def _diff(recording: Any, before: int, after: int) -> str:
     lines = []
     for sign, line in difference(recording, before, after):
-        text = escape(f"{sign} {line}" if sign != "@" else line)
-        lines.append(f'<span style="{_TINT[sign]}">{text}</span>' if sign in _TINT else text)
+        shown = escape(f"{sign} {line}" if sign != "@" else line)
+        lines.append(f'<span style="{_TINT[sign]}">{shown}</span>' if sign in _TINT else shown)
     return f'<pre style="{_PRE}">' + "\n".join(lines) + "</pre>"
 
 
 def hidden(recording: Any) -> str:
     """What stands in place of a view in which one guesses first: it must not give answers away."""
     steps = len(recording.steps) - 1
-    return (f"<p><b>Steps of {escape(recording.title)}</b>: {steps} steps to guess. "
-            f"This needs a view with scripts.</p>{_pre(recording.text(0))}")  # fmt: skip
+    rest = text("{steps} steps to guess. This needs a view with scripts.", "views")
+    return f"<p>{_title(recording)}: {rest.format(steps=steps)}</p>{_pre(recording.text(0))}"
+
+
+def _title(recording: Any) -> str:
+    return f"<b>{escape(text('Steps of {title}', 'views').format(title=recording.title))}</b>"
 
 
 def html(recording: Any) -> str:
     """The whole recording as static HTML: one foldable part a step."""
     steps = recording.steps
-    parts = [f"<p><b>Steps of {escape(recording.title)}</b></p>"]
+    parts = [f"<p>{_title(recording)}</p>"]
     for number, step in enumerate(steps):
-        head = f"{number}. {step.python or step.op}" if number else "0. the program as it was"
+        head = f"{number}. " + (step.python or step.op if number else
+                                text("the program as it was", "views"))
         cost = cost_text(recording.cost(number))
         summary = escape(head) + (f" <i>({escape(cost)})</i>" if cost else "")
         if step.error:
-            summary += " <b>refused</b>"
+            summary += f" <b>{escape(text('refused', 'views'))}</b>"
         body = ""
         meaning = recording.docs.get(step.op, {}).get("meaning")
         if meaning:
@@ -120,14 +128,15 @@ def html(recording: Any) -> str:
         elif number == 0:
             body += _pre(recording.text(step.after))
         elif step.before == step.after:
-            body += "<p>The program is the same.</p>"
+            body += f"<p>{escape(text('The program is the same.', 'views'))}</p>"
         else:
             body += "".join(f"<p>{escape(reason)}</p>" for reason in step.why)
             body += _diff(recording, step.before, step.after)
         parts.append(f"<details><summary>{summary}</summary>{body}</details>")
     if len(steps) > 1:
-        last = _pre(recording.text(steps[-1].after))
-        parts.append(f"<details><summary>The program in the end</summary>{last}</details>")
-        python = _pre(recording.python_up_to(len(steps) - 1))
-        parts.append(f"<details><summary>The schedule as Python</summary>{python}</details>")
+        for head, program in (
+            (text("The program in the end", "views"), recording.text(steps[-1].after)),
+            (text("The schedule as Python", "views"), recording.python_up_to(len(steps) - 1)),
+        ):
+            parts.append(f"<details><summary>{escape(head)}</summary>{_pre(program)}</details>")
     return f"<div>{''.join(parts)}</div>"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.observe.alignment import slots_of
 from mlc_lab.observe.code_ahead import SHARED
 from mlc_lab.observe.why import explain
@@ -175,13 +176,13 @@ class Stepper(StepView):
         step = self.source.steps[self.step]
         program = self.source.programs[step.before if side == "before" else step.after]
         for line, index in enumerate(program.lines):
-            text, keys = self.source.lines[index]
+            program, keys = self.source.lines[index]
             renamed = any(part[:2] == [kind, name] for part in self.source.parts_of(index))
             for key in keys:
                 known, called = self.source.keys[key]
                 if known == kind and (called == name or renamed and kind == "block"):
                     self.selection = {"step": self.step, "side": side, "line": line,
-                                      "text": text.strip(), "keys": list(keys), "key": key,
+                                      "text": program.strip(), "keys": list(keys), "key": key,
                                       "kind": kind, "name": name}  # fmt: skip
                     return
         raise ValueError(f"there is no {kind} {name!r} in the program {side} step {self.step}")
@@ -203,7 +204,8 @@ class Stepper(StepView):
 
     def _static(self) -> tuple[str, str]:
         html = static.hidden(self.source) if self.guess else static.html(self.source)
-        return f"Stepper of {self.source.title}: {len(self.source.steps)} steps", html
+        return text("Stepper of {title}: {count} steps", "views").format(
+            title=self.source.title, count=len(self.source.steps)), html
 
     def _pictures(self) -> list[str]:
         last = self.source.steps[0 if self.guess else -1]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from typing import Any
 
+from mlc_lab.language import text
 from mlc_lab.observe.alignment import slots_of
 
 from . import export, picture
@@ -265,8 +266,9 @@ class Workbench(View):
             self.tree = packed(self.bench.to_dict())
 
     def _static(self) -> tuple[str, str]:
-        text = f"Workbench of {self.bench.recording.title}: {len(self.bench.attempts)} attempts"
-        return text, static_html(self.bench.to_dict())
+        said = text("Workbench of {title}: {count} attempts", "views").format(
+            title=self.bench.recording.title, count=len(self.bench.attempts))
+        return said, static_html(self.bench.to_dict())
 
     def _pictures(self) -> list[str]:
         return [picture.program_nest(self.bench.recording, self.bench.at.program)]
@@ -307,13 +309,13 @@ def _limits(tree: dict[str, Any], program: int) -> str:
     left = tree.get("left", {}).get(str(program), {})
     words = {"threads": "threads a block", "shared": "bytes of shared memory",
              "registers": "registers a thread, about"}  # fmt: skip
-    rows = [f"{left[name][0]:,} of {left[name][1]:,} {text}" for name, text in words.items()
+    rows = [f"{left[name][0]:,} of {left[name][1]:,} {what}" for name, what in words.items()
             if name in left]  # fmt: skip
     return f"<p>{escape('; '.join(rows))}</p>" if rows else ""
 
 
-def _pre(text: str) -> str:
-    return f'<pre style="{_PRE}">{escape(text)}</pre>'
+def _pre(program: str) -> str:
+    return f'<pre style="{_PRE}">{escape(program)}</pre>'
 
 
 def static_html(tree: dict[str, Any]) -> str:
@@ -355,9 +357,12 @@ def static_html(tree: dict[str, Any]) -> str:
         lines[:0] = [*node["lead"], node["python"]]
         node = nodes[node["parent"]]
     python = "\n".join([tree.get("prelude", ""), *lines])
+    title = escape(text("Attempts at {title}", "views").format(title=tree["title"]))
+    program = escape(text("The program at attempt {number}", "views").format(number=at["id"]))
+    schedule = escape(text("Its schedule as Python", "views"))
     return (
-        f"<div><p><b>Attempts at {escape(tree['title'])}</b></p>{''.join(rows)}"
-        f"<details><summary>The program at attempt {at['id']}</summary>"
+        f"<div><p><b>{title}</b></p>{''.join(rows)}"
+        f"<details><summary>{program}</summary>"
         f"{_pre(_program(tree, at['program']))}{_limits(tree, at['program'])}</details>"
-        f"<details><summary>Its schedule as Python</summary>{_pre(python)}</details></div>"
+        f"<details><summary>{schedule}</summary>{_pre(python)}</details></div>"
     )

@@ -124,10 +124,12 @@ def map_of(exercises: list[Exercise]) -> str:
     for one in exercises:
         if one.lesson != lesson:
             lesson = one.lesson
-            lines.append(f"Lesson {lesson}")
+            lines.append(text("Lesson {number}", "command").format(number=lesson))
         entry = kept.get(one.id)
-        reached = f"{entry.points} of {entry.of}" if entry else "-"
-        lines.append(f"  {one.id:<6} {'*' * one.level:<4} {reached:>9}  {one.minutes:>3} min  "
+        reached = text("{points} of {all}", "command").format(
+            points=entry.points, all=entry.of) if entry else "-"
+        minutes = text("{count} min", "command").format(count=f"{one.minutes:>3}")
+        lines.append(f"  {one.id:<6} {'*' * one.level:<4} {reached:>9}  {minutes}  "
                      f"{text(one.title, 'exercises')}")
     return "\n".join(lines)
 
@@ -135,13 +137,15 @@ def map_of(exercises: list[Exercise]) -> str:
 def shown(variant: Variant) -> str:
     """What is asked, how it is marked, and what the answer starts from."""
     one = variant.exercise
-    lines = [f"{one.id}  {variant.title}   ({'*' * one.level}, {one.minutes} minutes)", "",
+    minutes = text("{count} minutes", "command").format(count=one.minutes)
+    lines = [f"{one.id}  {variant.title}   ({'*' * one.level}, {minutes})", "",
              variant.statement, ""]
     if variant.program is not None:
         lines += [variant.program.script(), ""]
     for field in variant.fields:
         lines.append(asked(field))
-    lines += [f"  {check.points} points: {filled(check.title, 'exercises')}"
+    points = text("{count} points: {what}", "command")
+    lines += ["  " + points.format(count=check.points, what=filled(check.title, "exercises"))
               for check in variant.checks]
     return "\n".join(lines)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from ..language import filled
+from ..language import filled, text, told
 
 
 @dataclass
@@ -44,8 +44,8 @@ class Row:
 
     def __str__(self) -> str:
         title = filled(self.title, "exercises")
-        out = [f"  {'+' if self.passed else '-'} {title}  ({self.points} of {self.of})"]
-        out += _indented(self.says, "      ") if self.says else []
+        out = [f"  {'+' if self.passed else '-'} {title}  ({_reached(self.points, self.of)})"]
+        out += _indented(told(self.says, "checks"), "      ") if self.says else []
         if self.place.get("text"):
             out += _indented(self.place["text"], "      | ")
         return "\n".join(out)
@@ -91,7 +91,7 @@ class Result:
         return json.dumps(self.to_dict(), sort_keys=True, indent=1, ensure_ascii=False)
 
     def __str__(self) -> str:
-        out = [f"{self.id}: {self.points} of {self.of} points"]
+        out = [f"{self.id}: {_reached_points(self.points, self.of)}"]
         if self.error:
             line = f"line {self.error['line']}: " if self.error.get("line") else ""
             out += _indented(line + self.error["message"], "  ! ")
@@ -102,12 +102,21 @@ class Result:
 
     def __repr__(self) -> str:
         # at a prompt the rows stand above it already: `check` prints them as they come
-        return str(self) if self.error else f"{self.id}: {self.points} of {self.of} points"
+        return (str(self) if self.error else
+                f"{self.id}: {_reached_points(self.points, self.of)}")
 
 
-def _indented(text: str, by: str) -> list[str]:
+def _reached(points: int, of: int) -> str:
+    return text("{points} of {all}", "command").format(points=points, all=of)
+
+
+def _reached_points(points: int, of: int) -> str:
+    return text("{points} of {all} points", "command").format(points=points, all=of)
+
+
+def _indented(lines: str, by: str) -> list[str]:
     return [(by if n == 0 or "|" in by else " " * len(by)) + line
-            for n, line in enumerate(text.split("\n"))]
+            for n, line in enumerate(lines.split("\n"))]
 
 
 __all__ = ["Found", "Result", "Row"]

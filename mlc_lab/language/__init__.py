@@ -8,9 +8,11 @@ be behind; a test says where it is.
     chosen()                         "en" or "zh": MLC_LAB_LANGUAGE, or else the system's language
     text("Start here", "command")    the text of a domain in that language
     filled("at most 3 misses", ...)  the same of a text in which "{most}" has become 3
+    told("3 misses; 2 suffice", ...) the same of a text that was put together of several
 
-A domain is a lesson by the name of its file, "exercises", "command", "views", "meanings" (what
-primitives and passes do), or "rules" (of refusals, by their names).
+A domain is a lesson by the name of its file, "exercises", "checks" (what they say of an answer),
+"command", "views", "meanings" (what primitives and passes do), or "rules" (of refusals, by their
+names).
 """
 
 from __future__ import annotations
@@ -55,8 +57,9 @@ def text(message: str, domain: str, language: str | None = None) -> str:
 
 
 @cache
-def _templates(domain: str, language: str) -> list[tuple[re.Pattern[str], str]]:
-    """The short texts of a domain that have places for values, as patterns of what they become."""
+def _templates(domain: str, language: str) -> list[tuple[re.Pattern[str], str, int]]:
+    """The short texts of a domain that have places for values, as patterns of what they become,
+    what is said for them, and the length of their own words: the longest first."""
     found = []
     for message, said in texts(domain, language).items():
         if "{" in message and "\n" not in message:
@@ -64,9 +67,9 @@ def _templates(domain: str, language: str) -> list[tuple[re.Pattern[str], str]]:
             pattern = re.escape(words[0])
             for n, (place, word) in enumerate(zip(places, words[1:])):
                 again = place in places[:n]  # the same value again
-                pattern += (f"(?P={place})" if again else f"(?P<{place}>.+)") + re.escape(word)
-            found.append((re.compile(pattern), said))
-    return found
+                pattern += (f"(?P={place})" if again else f"(?P<{place}>.*?)") + re.escape(word)
+            found.append((re.compile(pattern), said, sum(map(len, words))))
+    return sorted(found, key=lambda one: -one[2])
 
 
 def filled(message: str, domain: str, language: str | None = None) -> str:
@@ -75,11 +78,67 @@ def filled(message: str, domain: str, language: str | None = None) -> str:
     said = text(message, domain, language)
     if language == "en" or said != message:
         return said
-    for pattern, template in _templates(domain, language):
+    for pattern, template, _ in _templates(domain, language):
         match = pattern.fullmatch(message)
         if match:
             return template.format(**match.groupdict())
     return message
+
+
+#: characters of words that a text has which fits others by chance
+_SHORT = 10
+#: what ends a sentence and parts its clauses, in each language
+_PARTED = {"zh": ("。", "；")}
+
+
+def told(message: str, domain: str, language: str | None = None) -> str:
+    """The same of a text that was put together of several, values in values: each part that is
+    known, and others as they are. A text of several lines is a program's, and stays."""
+    language = language or chosen()
+    if language == "en" or not message.strip() or "\n" in message:
+        return message
+    said = text(message, domain, language)
+    if said != message:
+        return said
+    end, comma = _PARTED[language]
+    if message.endswith(".") and not message.endswith(".."):
+        said = told(message[:-1], domain, language)
+        return message if said == message[:-1] else said + end
+    # sentence by sentence; then as one clause, clause by clause, and with clauses as its values
+    return (_apart(message, ". ", end, domain, language)
+            or _matched(message, domain, language, "; ")
+            or _apart(message, "; ", comma, domain, language)
+            or _matched(message, domain, language) or _headed(message, domain, language)
+            or message)
+
+
+def _apart(message: str, mark: str, there: str, domain: str, language: str) -> str | None:
+    """A text part by part, if there are several and one is known."""
+    parts = message.split(mark)
+    if len(parts) == 1:
+        return None
+    made = [told(part, domain, language) for part in parts]
+    return there.join(made) if made != parts else None
+
+
+def _matched(message: str, domain: str, language: str, without: str | None = None) -> str | None:
+    """A text that one with places for values fits; values have nothing `without` in them."""
+    for pattern, template, own in _templates(domain, language):
+        match = pattern.fullmatch(message)
+        values = match.groupdict() if match else {}
+        if match and not any(
+                without and without in value or own <= _SHORT and " " in value
+                for value in values.values()):
+            return template.format(**{place: told(value, domain, language)
+                                      for place, value in values.items()})
+    return None
+
+
+def _headed(message: str, domain: str, language: str) -> str | None:
+    """A text that begins with one that ends in a colon."""
+    head, colon, rest = message.partition(": ")
+    said = text(head + ":", domain, language)
+    return said + told(rest, domain, language) if colon and said != head + ":" else None
 
 
 def texts(domain: str, language: str) -> dict[str, str]:
@@ -88,4 +147,4 @@ def texts(domain: str, language: str) -> dict[str, str]:
     return {k: v for k, v in vars(known).get("_catalog", {}).items() if k and isinstance(k, str)}
 
 
-__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "filled", "text", "texts"]
+__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "filled", "text", "texts", "told"]

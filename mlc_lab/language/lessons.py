@@ -9,6 +9,8 @@ from typing import Any
 from . import text
 
 _FENCE = re.compile(r"\s*(```|~~~)")
+#: where the pages of lessons are on the site; those of a language are in a folder of its name
+_SITE = "https://mlc-lab.github.io/mlc-lab/"
 #: blocks that say the same in every language: code, formulas, pictures, HTML without words
 _WORDLESS = re.compile(r"\s*(```|~~~|\$\$|!\[[^\]]*\]\([^)]*\)\s*$|<[^>]*>\s*$)")
 
@@ -56,6 +58,8 @@ def in_language(notebook: Mapping[str, Any], name: str, language: str) -> dict[s
         if cell["cell_type"] == "markdown":
             made = "\n\n".join(text(block, name, language) if has_words(block) else block
                                for block in blocks(source_of(cell)))
+            if language != "en":
+                made = made.replace(f"{_SITE}notebooks/", f"{_SITE}{language}/notebooks/")
             cell = {**cell, "source": made}
         cells.append(cell)
     return {**notebook, "cells": cells}

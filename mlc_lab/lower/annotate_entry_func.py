@@ -39,5 +39,5 @@ def _run(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def AnnotateEntryFunc() -> Pass:
-    """The pass, see the file's text."""
+    """Mark the function that a module is run by as its entry."""
     return Pass(_run, PassInfo("tir.AnnotateEntryFunc"))

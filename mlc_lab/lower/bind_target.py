@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def BindTarget(target: Any) -> Pass:
-    """The pass for a target, see the file's text."""
+    """Write into each function what it is compiled for."""
     target = Target(target)
     host = target.host
     inside = Target({k: v for k, v in target.export().items() if k != "host"})

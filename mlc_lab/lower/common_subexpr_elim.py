@@ -161,7 +161,10 @@ def _bound(stmt: Stmt) -> set[Var]:
 
 
 def CommonSubexprElimTIR(enable_cse_tir: bool = True, identify_equiv_terms: bool = False) -> Pass:
-    """The pass, see the file's text. `enable_cse_tir=False` makes it do nothing."""
+    """Compute once, and name, what is computed several times.
+
+    `enable_cse_tir=False` makes it do nothing.
+    """
     def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         """Names for what is computed several times."""
         if not enable_cse_tir:

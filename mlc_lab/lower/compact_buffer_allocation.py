@@ -272,9 +272,12 @@ def _rewrite(func: PrimFunc, memory: bool) -> PrimFunc:
 
 
 def CompactBufferAllocation(is_strict: bool = True, memory: bool = True) -> Pass:
-    """The pass, see the file's text. Where not `memory`, what a program allocates without a block
-    keeps the size that it asks for. ValueError where not `is_strict`: TVM has a buffer grow then
-    to what is accessed outside of it, and here no access is outside."""
+    """Shrink allocations to the region that is touched.
+
+    Where not `memory`, what a program allocates without a block keeps the size that it asks for.
+    ValueError where not `is_strict`: TVM has a buffer grow then to what is accessed outside of it,
+    and here no access is outside.
+    """
     if not is_strict:
         raise ValueError("CompactBufferAllocation(is_strict=False) would let buffers grow to what "
                          "is accessed outside of them; here such a program is not well formed: "

@@ -71,7 +71,7 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def ConvertBlocksToOpaque() -> Pass:
-    """The pass, see the file's text."""
+    """Replace the iterators of blocks by the expressions of loops bound to them."""
     return function_pass("ConvertBlocksToOpaque", _rewrite)
 
 

@@ -40,5 +40,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def ConvertForLoopsToSerial() -> Pass:
-    """The pass, see the file's text."""
+    """Let parallel loops run one iteration after the other."""
     return function_pass("ConvertForLoopsToSerial", _rewrite)

@@ -86,5 +86,5 @@ def _run(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def ConvertSSA() -> Pass:
-    """The pass, see the file's text."""
+    """Give variables new names until none is bound twice in a module."""
     return Pass(_run, PassInfo("tir.ConvertSSA"))

@@ -13,7 +13,10 @@ from ..tir.function import PrimFunc
 
 
 def Filter(fcond: Callable[[PrimFunc], bool]) -> Pass:
-    """The pass for a condition; functions that are no PrimFunc stay."""
+    """Keep those functions of a module that a condition holds for.
+
+    Functions that are no PrimFunc stay.
+    """
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         kept = {v: f for v, f in mod.functions.items()
                 if not isinstance(f, PrimFunc) or fcond(f)}

@@ -135,5 +135,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def FlattenBuffer() -> Pass:
-    """The pass, see the file's text."""
+    """Make buffers one-dimensional, and their indices offsets."""
     return function_pass("FlattenBuffer", _rewrite)

@@ -113,5 +113,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def ForceNarrowIndexToInt32() -> Pass:
-    """The pass, see the file's text."""
+    """Make all indices and sizes int32."""
     return function_pass("ForceNarrowIndexToInt32", _rewrite)

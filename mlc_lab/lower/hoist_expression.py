@@ -279,7 +279,7 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def HoistExpression() -> Pass:
-    """The pass, see the file's text."""
+    """Compute what a loop does not change before it, wherever in it that stands."""
     return function_pass("HoistExpression", _rewrite)
 
 

@@ -77,5 +77,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def HoistIfThenElse() -> Pass:
-    """The pass, see the file's text."""
+    """Decide a condition that a loop does not change once, before the loop."""
     return function_pass("HoistIfThenElse", _rewrite)

@@ -217,5 +217,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def InjectVirtualThread() -> Pass:
-    """The pass, see the file's text."""
+    """Make virtual threads iterations of each thread, statement by statement."""
     return function_pass("InjectVirtualThread", _rewrite)

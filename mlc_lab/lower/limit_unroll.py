@@ -163,5 +163,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def LimitUnroll() -> Pass:
-    """The pass, see the file's text."""
+    """Annotate loops with how often LLVM is to copy their bodies."""
     return function_pass("LimitUnroll", _rewrite)

@@ -491,5 +491,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def LoopPartition() -> Pass:
-    """The pass, see the file's text."""
+    """Cut loops where a bound stops to matter, so that most of them has no branches."""
     return function_pass("LoopPartition", _rewrite)

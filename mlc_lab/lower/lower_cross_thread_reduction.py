@@ -258,5 +258,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def LowerCrossThreadReduction() -> Pass:
-    """The pass, see the file's text."""
+    """Combine the partial results of threads across the threads."""
     return function_pass("LowerCrossThreadReduction", _rewrite)

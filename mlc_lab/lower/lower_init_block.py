@@ -55,5 +55,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def LowerInitBlock() -> Pass:
-    """The pass, see the file's text."""
+    """Make the init of a block a statement that runs at its first reduction iteration."""
     return function_pass("LowerInitBlock", _rewrite)

@@ -124,7 +124,10 @@ class _LowerIntrin(Mutator):
 
 
 def LowerIntrin(target: TargetLike = None) -> Pass:
-    """The pass, see the file's text; without a target only rules for every target are used."""
+    """Bring operations into the form that is fastest on the machine.
+
+    Without a target only rules for every target are used.
+    """
     kind = getattr(getattr(target, "kind", None), "name", None) or str(target or "").split(" ")[0]
 
     def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:

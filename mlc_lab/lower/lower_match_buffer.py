@@ -124,5 +124,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def LowerMatchBuffer() -> Pass:
-    """The pass, see the file's text."""
+    """Let accesses through a matched buffer go to the buffer it is a window of."""
     return function_pass("LowerMatchBuffer", _rewrite)

@@ -175,6 +175,8 @@ def _rewrite(gpu: bool) -> Any:
 
 
 def LowerOpaqueBlock(gpu: bool = True) -> Pass:
-    """The pass, see the file's text. Where not `gpu`, thread axes are refused, and virtual threads
-    are loops."""
+    """Turn blocks into allocations and ifs, and drop loops of one iteration.
+
+    Where not `gpu`, thread axes are refused, and virtual threads are loops.
+    """
     return function_pass("LowerOpaqueBlock", _rewrite(gpu))

@@ -171,5 +171,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def LowerThreadAllreduce() -> Pass:
-    """The pass, see the file's text."""
+    """Let threads combine their values through shared memory, in halves."""
     return function_pass("LowerThreadAllreduce", _rewrite)

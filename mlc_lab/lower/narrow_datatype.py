@@ -147,7 +147,10 @@ class _Narrow(Mutator):
 
 
 def NarrowDataType(target_bits: int) -> Pass:
-    """The pass for a width of 8, 16, 32 or 64 bits, see the file's text."""
+    """Compute indices in a narrower type, where all that they come to fits it.
+
+    The width is 8, 16, 32 or 64 bits.
+    """
     dtype = f"int{target_bits}"
     if dtype not in _BITS:
         raise ValueError(f"NarrowDataType takes 8, 16, 32 or 64 bits, not {target_bits!r}")

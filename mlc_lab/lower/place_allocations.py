@@ -76,5 +76,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def PlaceAllocations() -> Pass:
-    """The pass, see the file's text."""
+    """Annotate small allocations to lie on the stack."""
     return function_pass("PlaceAllocations", _rewrite)

@@ -111,5 +111,5 @@ def _inside(place: Stmt, home: Stmt) -> bool:
 
 
 def PlanAndUpdateBufferAllocationLocation() -> Pass:
-    """The pass, see the file's text."""
+    """Allocate buffers in the innermost place that serves."""
     return function_pass("PlanAndUpdateBufferAllocationLocation", _rewrite)

@@ -164,5 +164,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def RemoveNoOp() -> Pass:
-    """The pass, see the file's text."""
+    """Remove statements that do nothing."""
     return function_pass("RemoveNoOp", _rewrite)

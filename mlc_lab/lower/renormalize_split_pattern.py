@@ -124,7 +124,7 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def RenormalizeSplitPattern() -> Pass:
-    """The pass, see the file's text."""
+    """Write quotients and remainders of an index that was fused of loops loop by loop."""
     return function_pass("RenormalizeSplitPattern", _rewrite)
 
 

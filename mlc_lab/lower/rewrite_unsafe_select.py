@@ -57,5 +57,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def RewriteUnsafeSelect() -> Pass:
-    """The pass, see the file's text."""
+    """Where an arm may only be computed if it is chosen, let the choice come first."""
     return function_pass("RewriteUnsafeSelect", _rewrite)

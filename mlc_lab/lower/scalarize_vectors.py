@@ -170,7 +170,10 @@ def _own(memory: Buffer, body: Stmt) -> Stmt:
 
 def ScalarizeVectors(types: Collection[str] = (), lanes: Collection[int] = (), aligned: bool = True
                      ) -> Pass:
-    """The pass, see the file's text. Copies of `types` in vectors of so many `lanes` stay."""
+    """Turn vectors into their lanes, for languages that have no such vectors.
+
+    Copies of `types` in vectors of so many `lanes` stay.
+    """
     def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         """A function without vectors."""
         name = str(func.attrs.get("global_symbol", "main"))

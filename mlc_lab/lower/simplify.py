@@ -434,5 +434,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def Simplify() -> Pass:
-    """The pass, see the file's text."""
+    """Bring indices, bounds and conditions into their simplest form, and drop decided branches."""
     return function_pass("Simplify", _rewrite)

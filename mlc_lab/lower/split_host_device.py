@@ -190,7 +190,7 @@ def _split(mod: IRModule, ctx: PassContext) -> IRModule:
 
 
 def SplitHostDevice() -> Pass:
-    """The pass, see the file's text."""
+    """Make each kernel a function of its own, which the host launches."""
     return Pass(_split, PassInfo("tir.SplitHostDevice"))
 
 

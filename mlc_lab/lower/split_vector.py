@@ -141,5 +141,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def SplitVector() -> Pass:
-    """The pass, see the file's text."""
+    """Make several stores of one of a vector whose lanes are no power of two."""
     return function_pass("SplitVector", _rewrite)

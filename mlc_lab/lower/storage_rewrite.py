@@ -189,5 +189,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def StorageRewrite() -> Pass:
-    """The pass, see the file's text."""
+    """Use memory that is no longer needed again."""
     return function_pass("StorageRewrite", _rewrite)

@@ -112,5 +112,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def SumLanes() -> Pass:
-    """The pass, see the file's text."""
+    """Make a vector reduction of a loop that adds a few consecutive elements to a number."""
     return function_pass("SumLanes", _rewrite)

@@ -436,5 +436,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def ThreadSync() -> Pass:
-    """The pass, see the file's text."""
+    """Put barriers between threads of a GPU where they exchange values through memory."""
     return function_pass("ThreadSync", _rewrite)

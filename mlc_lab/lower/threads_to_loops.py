@@ -288,7 +288,7 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def ThreadsToLoops() -> Pass:
-    """The pass, see the file's text."""
+    """Turn the threads of a kernel into loops, with the same results."""
     return function_pass("ThreadsToLoops", _rewrite)
 
 

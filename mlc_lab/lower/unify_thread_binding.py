@@ -113,5 +113,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def UnifyThreadBinding() -> Pass:
-    """The pass, see the file's text."""
+    """Name each axis of a kernel's threads once, around all that it does."""
     return function_pass("UnifyThreadBinding", _rewrite)

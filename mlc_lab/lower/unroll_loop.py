@@ -135,7 +135,7 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def UnrollLoop() -> Pass:
-    """The pass, see the file's text."""
+    """Write out the iterations of unrolled loops."""
     return function_pass("UnrollLoop", _rewrite)
 
 

@@ -385,7 +385,7 @@ class _Serial(Mutator):
 
 
 def VectorizeLoop() -> Pass:
-    """The pass, see the file's text."""
+    """Make the statements of a vectorized loop statements on vectors."""
     return function_pass("VectorizeLoop", _rewrite)
 
 

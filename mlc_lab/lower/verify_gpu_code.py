@@ -93,7 +93,10 @@ def _verify_shared(name: str, func: PrimFunc, limits: Limits, where: str) -> Non
 
 
 def VerifyGPUCode(target: Target) -> Pass:
-    """The pass, see the file's text. Raises LowerError."""
+    """Refuse kernels that do not fit the device, and programs with work outside of kernels.
+
+    Raises LowerError.
+    """
     def verify(mod: IRModule, ctx: PassContext) -> IRModule:
         limits = limits_of(target)
         for var, func in mod.functions.items():

@@ -194,5 +194,5 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
 
 
 def VerifyKernels() -> Pass:
-    """The pass, see the file's text."""
+    """Refuse GPU kernels that would compute something else on a device."""
     return function_pass("VerifyKernels", _rewrite)

@@ -78,7 +78,8 @@ class Board:
         given = databases if isinstance(databases, (list, tuple)) else [databases]
         self.databases = [part for d in given for part in getattr(d, "databases", [d])]
         self.task, self.numpy_s, self.peak_gflops = task, numpy_s, peak_gflops
-        self.title = title or (f"Tuning {task}" if task else "Tuning")
+        tuning = text("Tuning", "views")
+        self.title = title or (f"{tuning} {task}" if task else tuning)
         self.baselines = dict(baselines or {})
         self._measured: dict[str, dict[str, float]] = {}  # of each program that was
         self._words: dict[tuple[str, str], dict[str, Any]] = {}

@@ -25,6 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from ..ir.module import IRModule
+from ..language import text
 from ..machine.caches import CacheHierarchy, as_hierarchy, cache_bytes
 from .counts import count_accesses
 from .inner_loop import statements_run
@@ -120,7 +121,8 @@ def count_each(recording: Recording, modules: list[IRModule], caches: object = N
             found.get("inner", {}).pop("text", None)  # a recording has its code elsewhere
             if "message" in found:  # it took the process with it
                 found = {"counts": found, "inner": found}
-            cost.update({"counts": {"message": "not counted: it takes long; ask for counts"},
+            cost.update({"counts": {"message": text(
+                "not counted: it takes long; ask for counts", "views")},
                          **found})
             yield number
     finally:

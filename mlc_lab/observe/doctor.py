@@ -7,9 +7,11 @@ import os
 import platform
 import shutil
 import sys
+import unicodedata
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from ..language import text
 from ..machine.caches import cache_bytes, system_caches
 
 CORE = ("mlc-lab", "numpy", "llvmlite", "apache-tvm-ffi")
@@ -94,17 +96,23 @@ def advice(report: dict[str, Any]):
     """Yields what the reader may want to do, one sentence each."""
     for name in CORE[1:]:
         if report["parts"][name] is None:
-            yield f"{name} is missing, and nothing compiles without it: pip install {name}"
+            yield text("{name} is missing, and nothing compiles without it: pip install {name}",
+                       "command").format(name=name)
     if report["optional"]["anywidget"] is None or report["optional"]["jupyterlab"] is None:
-        yield "The lab is not installed: pip install 'mlc-lab[lab]'"
+        yield text("The lab is not installed: pip install 'mlc-lab[lab]'", "command")
     if importlib.util.find_spec("tqdm") is None:
-        yield "Long measurements show no progress without tqdm: pip install tqdm"
+        yield text("Long measurements show no progress without tqdm: pip install tqdm", "command")
 
 
 def _bytes(count: int) -> str:
     return f"{count >> 20} MiB" if count >= 1 << 20 and count % (1 << 20) == 0 else (
         f"{count / (1 << 20):.1f} MiB" if count >= 1 << 20 else f"{count >> 10} KiB"
     )
+
+
+def _columns(words: str) -> int:
+    """The columns of a terminal that a text takes: two for each Chinese character."""
+    return sum(1 + (unicodedata.east_asian_width(sign) in "WF") for sign in words)
 
 
 def as_text(report: dict[str, Any]) -> str:
@@ -117,22 +125,27 @@ def as_text(report: dict[str, Any]) -> str:
     vector = [f for f in chip["features"] if f in ("avx", "avx2", "fma", "avx512f", "neon", "sve")]
     rows += [
         ("CPU", f"{chip['name']} ({chip['triple']})"),
-        ("vectors", " ".join(vector) or "-"),
-        ("cores", f"{chip['cores']} ({chip['cores_usable']} usable)"),
+        (text("vectors", "command"), " ".join(vector) or "-"),
+        (text("cores", "command"), text("{count} ({usable} usable)", "command").format(
+            count=chip["cores"], usable=chip["cores_usable"])),
     ]
     for cache in chip["caches"]:
-        detail = f", {cache['ways']} ways, line {cache['line']} B" if "ways" in cache else ""
+        detail = text(", {ways} ways, line {line} B", "command").format(
+            ways=cache["ways"], line=cache["line"]) if "ways" in cache else ""
         rows.append((f"L{cache['level']} {cache['type']}", _bytes(cache["bytes"]) + detail))
     found = report["measured"]
     if found and "error" in found:
-        rows.append(("measured", f"could not measure: {found['error']}"))
+        rows.append((text("measured", "command"),
+                     text("could not measure: {error}", "command").format(error=found["error"])))
     elif found:
         peaks = (f"{name} {value}" for name, value in found["peak_gflops"].items())
         speeds = (f"{name} {value}" for name, value in found["bandwidth_gbs"].items())
-        rows.append(("FMA peak", f"{', '.join(peaks)} GFLOP/s a core"))
-        rows.append(("bandwidth", f"{', '.join(speeds)} GB/s read by one core"))
+        rows.append((text("FMA peak", "command"), text("{peaks} GFLOP/s a core", "command").format(
+            peaks=", ".join(peaks))))
+        rows.append((text("bandwidth", "command"), text(
+            "{speeds} GB/s read by one core", "command").format(speeds=", ".join(speeds))))
     for name, tool in report["tools"].items():
-        rows.append((name, tool["path"] or f"- ({tool['used_for']})"))
-    width = max(len(name) for name, _ in rows)
-    lines = [f"{name:<{width}}  {value}" for name, value in rows]
+        rows.append((name, tool["path"] or f"- ({text(tool['used_for'], 'command')})"))
+    width = max(_columns(name) for name, _ in rows)
+    lines = [name + " " * (width + 2 - _columns(name)) + value for name, value in rows]
     return "\n".join(lines + [""] * bool(report["advice"]) + report["advice"])

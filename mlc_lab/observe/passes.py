@@ -257,10 +257,14 @@ def _graph(mod: IRModule, function: str | None) -> Graph | None:
 
 
 def doc_of(name: str) -> dict[str, str]:
-    """The first sentence of a pass's docstring, and the rest."""
+    """The first sentence of a pass's docstring, and the rest: of a pass of Relax, or of lowering
+    (`tir.Simplify`)."""
+    from .. import lower
     from ..relax import transform
 
-    doc = (getattr(getattr(transform, name, None), "__doc__", "") or "").strip()
+    namespace = lower if name.startswith("tir.") else transform
+    found = getattr(namespace, name.removeprefix("tir."), None)
+    doc = (getattr(found, "__doc__", "") or "").strip()
     head, _, rest = doc.partition("\n\n")
     return {"meaning": " ".join(head.split()), "doc": rest}
 

@@ -26,7 +26,7 @@ def found(variant, answer, **asked):
     ({"shared": 10}, "requests of shared memory; 10 are"),
     ({"shared_bytes": 10}, "4,224 bytes of shared memory in a block; 10 are"),
     ({"barriers": 0}, "1 barriers in a block; 0 are"),
-    ({"kernels": 0}, "1 kernels; 0 are"),
+    ({"kernels": 0}, "1 launched kernels; 0 are"),
     ({"threads": 10**6}, "threads at once; 1,000,000 are asked for at least"),
     ({"target": "nvidia/nvidia-a100", "occupancy": 1.1}, "limited by warps, with blocks of 256"),
 ])

@@ -10,8 +10,8 @@ def told(id, answer, seed=1):
 
 def test_a_walk_down_a_column_is_told_with_its_bytes_and_its_misses_a_step():
     size = exercises.get("03.2").variant(1).values.n
-    assert (f"the innermost loop k to the next it goes down a column of B, {size * 4} bytes on, "
-            "where a line of the cache has 64: 0.98 misses a step, where 0.06 are possible along a "
+    assert (f"the innermost loop k to the next it goes {size * 4} bytes on; that is down a column "
+            "of B; a line of the cache has 64; 0.98 misses a step, where 0.06 are possible along a "
             "row.") in told("03.2", 'sch.get_loops("C")')
 
 

@@ -13,7 +13,10 @@ import pytest
 
 from mlc_lab import cli, language
 from mlc_lab.exercises.catalogue import catalogue as exercises
+from mlc_lab.exercises.catalogue import get
+from mlc_lab.exercises.judging import marks
 from mlc_lab.language import lessons
+from mlc_lab.observe import doctor
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUILD = runpy.run_path(str(ROOT / "translations" / "build.py"))
@@ -29,6 +32,7 @@ def chinese(tmp_path, monkeypatch):
     monkeypatch.setenv(language.VARIABLE, "zh")
     monkeypatch.setattr(language, "FOLDER", tmp_path)
     language._catalogue.cache_clear()
+    language._templates.cache_clear()
 
     def write(domain, **texts):
         made = BUILD["Catalog"](locale="zh", domain=domain)
@@ -40,6 +44,7 @@ def chinese(tmp_path, monkeypatch):
 
     yield write
     language._catalogue.cache_clear()
+    language._templates.cache_clear()
 
 
 @pytest.mark.parametrize("variables, expected", [
@@ -71,6 +76,30 @@ def test_a_text_that_was_filled_in_is_known_by_its_words(chinese):
     assert language.filled("why", "some") == "原因"
     assert language.filled("why not", "some") == "why not"
     assert language.filled("at most 3 misses", "some", "en") == "at most 3 misses"
+
+
+def test_a_text_of_several_is_told_part_by_part(chinese):
+    chinese("some", **{"{value0} {value1}; {value2} suffice": "{value0} {value1}；{value2} 就够了",
+                       "{value} misses": "次 {value} 未命中", "in the loop:": "在循环里：",
+                       "{value0} is {value1}, not {value2}": "{value0} 是 {value1}，不是 {value2}",
+                       "nobody wrote it": "没有人写过它"})
+    assert language.told("9 L1 misses; 3 suffice.", "some") == "9 次 L1 未命中；3 就够了。"
+    assert language.told("x is 1, not 2; nobody wrote it", "some") == "x 是 1，不是 2；没有人写过它"
+    assert language.told("in the loop: nobody wrote it", "some") == "在循环里：没有人写过它"
+    assert language.told("Look there. nobody wrote it", "some") == "Look there。没有人写过它"
+    for unknown in ("so it misses", "so it is", "a line\nnobody wrote it", "", "e.g. this; that."):
+        assert language.told(unknown, "some") == unknown
+    assert language.told("nobody wrote it", "some", "en") == "nobody wrote it"
+
+
+@pytest.mark.parametrize("id", ["01.1", "02.1", "03.1", "03.2", "05.2", "06.2", "15.1"])
+def test_what_a_wrong_answer_is_told_is_chinese(id):
+    variant = get(id).variant(1)
+    said = [row.says for row in marks(variant, variant.wrong[0].answer).rows if row.says]
+    assert said
+    for says in said:
+        found = language.told(says, "checks", "zh")
+        assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,} [A-Za-z]{2,}", found), found
 
 
 def test_what_exercises_check_and_ask_is_translated():
@@ -126,6 +155,13 @@ def test_lessons_are_copied_in_a_language(chinese, tmp_path):
     assert (target / "a.ipynb").read_text() == "mine"
 
 
+def test_the_page_of_a_lesson_is_that_of_its_language():
+    path = next(p for p in NOTEBOOKS if p.stem.startswith("05"))
+    made = lessons.in_language(json.loads(path.read_text(encoding="utf-8")), path.stem, "zh")
+    pages = re.findall(r"https://mlc-lab.github.io/[^)]*", json.dumps(made["cells"]))
+    assert pages == [f"https://mlc-lab.github.io/mlc-lab/zh/notebooks/{path.stem}.html"]
+
+
 def test_an_exercise_is_asked_in_the_readers_language(chinese):
     one = exercises()[0]
     chinese("exercises", **{one.title: "题", one.statement: one.statement + " 好"})
@@ -140,6 +176,21 @@ def test_the_command_line_helps_in_the_readers_language(chinese, capsys):
         cli.main(["--help"])
     assert "打开课程" in capsys.readouterr().out
     assert isinstance(cli._parser(), argparse.ArgumentParser)
+
+
+def test_the_doctor_reports_in_the_readers_language(monkeypatch):
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    report = doctor.examine(measure=False)
+    report["parts"]["numpy"] = None
+    report["tools"]["cuda"]["path"] = None
+    report["advice"] = list(doctor.advice(report))
+    found = doctor.as_text(report)
+    assert "模拟" in found and "缺少 numpy" in found and "核心" in found
+    assert not re.search(r"[a-z]{2,} [a-z]{2,} [a-z]{2,}", found.replace("pip install", ""))
+    # what stands behind Chinese names is below what stands behind others
+    begins = {doctor._columns(re.match(r".*? {2,}", line).group())
+              for line in found.split("\n") if re.match(r"(CPU|核心|llvmlite) ", line)}
+    assert len(begins) == 1
 
 
 @pytest.mark.parametrize("name, domain", CATALOGUES)

@@ -1,15 +1,18 @@
 """A pipeline recorded: which passes, what they changed, what they took, what failed."""
 
+import inspect
 import json
 
 import pytest
 
-from mlc_lab import relax
+import mlc_lab
+from mlc_lab import lower, relax
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.ir.transform import PassContext, PassTimingInstrument, module_pass
-from mlc_lab.observe.passes import record
+from mlc_lab.observe.passes import doc_of, record
 
 from .pipelines import module, pipeline
+from .programs import matmul
 
 
 @pytest.fixture(scope="module")
@@ -94,3 +97,23 @@ def test_the_context_is_kept():
 def test_it_is_plain_data(found):
     assert json.loads(found.to_json())["format"] == "mlc-lab/passes"
     assert "no change" in found.table() and repr(found) == "<6 passes>"
+
+
+def test_a_step_of_lowering_says_what_it_does(monkeypatch):
+    monkeypatch.setenv("MLC_LAB_LANGUAGE", "en")
+    steps = [lower.LowerInitBlock(), lower.ConvertBlocksToOpaque()]
+    docs = record(mlc_lab.IRModule({"main": matmul(8)}), steps).to_dict()["recording"]["docs"]
+    assert docs["tir.LowerInitBlock"]["meaning"].startswith("Make the init of a block a statement")
+    monkeypatch.setenv("MLC_LAB_LANGUAGE", "zh")
+    docs = record(mlc_lab.IRModule({"main": matmul(8)}), steps).to_dict()["recording"]["docs"]
+    assert docs["tir.LowerInitBlock"]["meaning"].startswith("把块的初始化变成")
+
+
+def test_each_pass_of_lowering_has_a_sentence_of_its_own():
+    made = [found for found in vars(lower).values() if inspect.isfunction(found)
+            and found.__annotations__.get("return") == "Pass"]
+    assert len(made) > 30
+    said = [doc_of(f"tir.{found.__name__}")["meaning"] for found in made]
+    assert len(set(said)) == len(said)
+    for meaning in said:
+        assert meaning.endswith(".") and "the file's text" not in meaning

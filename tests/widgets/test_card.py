@@ -109,6 +109,23 @@ def test_programs_in_a_statement_keep_their_lines(chromium, tmp_path):
         assert "`" not in page.locator(".mlc-card .statement").inner_text()
 
 
+def test_a_list_in_a_statement_is_a_list(chromium, tmp_path):
+    card = exercises.exercise("13.2", seed="ada")
+    assert card._static()[1].count("<li>") == 2 and "<code>X</code>" in card._static()[1]
+    card.html(tmp_path / "page.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "page.html").as_uri())
+        items = page.locator(".mlc-card .statement li")
+        assert items.count() == 2 and items.first.inner_text().startswith("a multiprocessor")
+
+
+def test_what_a_wrong_answer_is_told_is_in_the_readers_language(monkeypatch):
+    monkeypatch.setenv("MLC_LAB_LANGUAGE", "zh")
+    card = exercises.exercise("01.1", seed="ada")
+    card.check(card.source.wrong[0].answer)
+    assert "应为" in card._static()[1] and "得分：" in card._static()[1]
+
+
 @pytest.mark.slow
 def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
     with LabServer(tmp_path_factory.mktemp("lab")) as lab, open_page(

@@ -46,7 +46,7 @@ export function paragraphs(text) {
 }
 
 /**
- * Paragraphs of text with `code` in it.
+ * Paragraphs of text with `code` in it, and lists whose items begin with "- ".
  * @param {string} text
  */
 function prose(text) {
@@ -55,15 +55,25 @@ function prose(text) {
     .split(/\n\s*\n/)
     .filter((part) => part)
     .map((part) =>
-      h(
-        "p",
-        {},
-        part
-          .replace(/\s*\n\s*/g, " ")
-          .split(/(`[^`]*`)/)
-          .map((piece) => (/^`.*`$/.test(piece) ? h("code", {}, piece.slice(1, -1)) : piece)),
-      ),
+      part.startsWith("- ")
+        ? h(
+            "ul",
+            {},
+            part.split(/\n(?=- )/).map((item) => h("li", {}, words(item.slice(2)))),
+          )
+        : h("p", {}, words(part)),
     );
+}
+
+/**
+ * A text whose lines are one, with its code marked.
+ * @param {string} text
+ */
+function words(text) {
+  return text
+    .replace(/\s*\n\s*/g, " ")
+    .split(/(`[^`]*`)/)
+    .map((piece) => (/^`.*`$/.test(piece) ? h("code", {}, piece.slice(1, -1)) : piece));
 }
 
 /**

@@ -45,8 +45,11 @@ _BLOCKS = 256  # of threads, where a thread does several elements
 
 
 def DefaultGPUSchedule() -> Pass:
-    """The pass, see the file's text. ValueError where no target is set, by `with Target(...)` or by
-    the attribute `target` of a function."""
+    """Give threads to every function that has no schedule, so that it runs on a GPU.
+
+    ValueError where no target is set, by `with Target(...)` or by the attribute `target` of a
+    function.
+    """
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
         out = mod.copy()
         for var, func in mod.functions.items():

@@ -53,10 +53,12 @@ def counts(answer: Answer, variant: Variant, *, level: str = "L1", misses: int |
     for what, have, most in (
         (f"{level} misses", at.misses, misses),
         (f"bytes below {level}", at.bytes_moved, bytes_moved),
-        ("loads and stores", found.accesses, accesses), ("operations", found.flops or 0, flops),
+        ("loads and stores", found.accesses, accesses),
+        ("floating point operations", found.flops or 0, flops),
     ):
         if most is not None and have > most:
-            why, place = worst_access(mod, found, number) if what != "operations" else ("", {})
+            why, place = (worst_access(mod, found, number)
+                          if what != "floating point operations" else ("", {}))
             return Found(False, f"{have:,} {what}; {most:,} are asked for at most"
                          + (f". {why}" if why else ""), {**place, "caches": caches})
     reached = found.intensity(number) or 0.0
@@ -107,13 +109,14 @@ def _walk(node: Any, stride: int, loop: Var, line: int, missed: float) -> str:
     line."""
     size = dt.bytes_of(node.buffer.dtype)
     row = as_int(node.buffer.shape[-1]) if len(node.buffer.shape) > 1 else None
-    down = f"down a column of {node.buffer.name}, " if stride == row and stride > 1 else ""
-    says = (f"; from one iteration of the innermost loop {loop.name} to the next it goes {down}"
+    says = (f"; from one iteration of the innermost loop {loop.name} to the next it goes "
             f"{stride * size} bytes on")
+    if stride == row and stride > 1:
+        says += f"; that is down a column of {node.buffer.name}"
     if stride * size >= line:
-        says += f", where a line of the cache has {line}"
+        says += f"; a line of the cache has {line}"
     if stride > 1 and missed > size / line:
-        says += f": {missed:.2f} misses a step, where {size / line:.2f} are possible along a row"
+        says += f"; {missed:.2f} misses a step, where {size / line:.2f} are possible along a row"
     return says
 
 

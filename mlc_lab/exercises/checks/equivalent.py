@@ -76,8 +76,8 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
         if wrong is not None:
             return _told(answer, arrays, found, expected, wrong, small, ours,
                          _given(sizes) + ("" if seed < cases else _what(arrays)))
-    return Found(True, f"the same results on {cases} random inputs"
-                 + (", and on NaN, infinities and extremes" if nasty else ""))
+    return Found(True, f"the same results on {cases} random inputs, and on NaN, infinities and "
+                       "extremes" if nasty else f"the same results on {cases} random inputs")
 
 
 def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Found:

@@ -53,7 +53,7 @@ def gpu_counts(answer: Answer, variant: Variant, *, target: str = GPU, sectors: 
         return Found(False, f"two threads clash: {clashes[0]}")
     sites = [s for k in found for s in k.sites]
     for what, have, most, by in (
-        ("kernels", len(found), kernels, None),
+        ("launched kernels", len(found), kernels, None),
         ("sectors of global memory", sum(s.sectors for s in sites), sectors,
          lambda s: s.sectors - s.least if s.scope == "global" else 0),
         ("requests of shared memory", sum(s.requests for s in sites if s.scope == "shared"),

@@ -35,9 +35,8 @@ def marks(answer: Answer, variant: Variant, *, field: str, equals: Any, why: Any
     more, less = ([p for p in a if p not in set(b)] for a, b in ((given, right), (right, given)))
     if not more and not less:
         return Found(True, why)
-    says = [f"{name} is {word}{_because(about, name)}" for name, word in (
-        *((n, "marked, and should not be") for n in more[:1]),
-        *((n, "missing") for n in less[:1]))]
+    says = [*(f"{name} is marked, and should not be{_because(about, name)}" for name in more[:1]),
+            *(f"{name} is missing{_because(about, name)}" for name in less[:1])]
     counts = f"{len(given) - len(more)} of {len(right)} are right, {len(more)} wrong"
     return Found(False, f"{'; '.join(says)}. {counts}",
                  {"field": field, "wrong": more[0] if more else "",
