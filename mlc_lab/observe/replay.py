@@ -28,7 +28,7 @@ class _Simulator:
     def __init__(self, hierarchy: CacheHierarchy, cores: int) -> None:
         where = jit.host_machine()
         m = ModuleText(where.triple, where.data_layout)
-        write_simulator(m, hierarchy, 1, log=True, cores=cores)
+        write_simulator(m, hierarchy, log=True, cores=cores)
         write_replay(m, cores)
         names = ["sim_replay", "sim_reset", "sim_state", "sim_written"]
         obj = jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
