@@ -109,8 +109,8 @@ class Origins:
 def lower_traced(mod: IRModule, target: TargetLike = None, stages: bool = True) -> Lowered:
     """Run the lowering passes of a target, following every statement.
 
-    The first stage, "input", is the program itself. Without `stages` none is printed. Raises what the passes raise; the stages up to
-    there are in the error's `stages`.
+    The first stage, "input", is the program itself. Without `stages` none is printed. Raises what
+    the passes raise; the stages up to there are in the error's `stages`.
     """
     origins = Origins(mod)
     made = Lowered(mod, origins=origins.table)
