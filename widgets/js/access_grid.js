@@ -180,7 +180,7 @@ export class BufferGrid {
     const { columns, rows } = this.#grid;
     const cell = Math.max(
       SMALLEST,
-      Math.min(LARGEST, Math.floor(share / columns), Math.max(4, Math.floor(440 / rows))),
+      Math.min(LARGEST, Math.floor(share / columns), Math.floor(440 / rows)),
     );
     const scale = window.devicePixelRatio || 1;
     if (cell === this.#cell && scale === this.#scale) return;
