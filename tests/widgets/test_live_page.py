@@ -173,6 +173,18 @@ def test_the_address_holds_the_state(page, lab):
     assert page.locator(".knob output").first.inner_text() == "8"
 
 
+def test_controls_stand_beside_each_other_where_there_is_little_room(chromium, lab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(write(lab, lab.first), encoding="utf-8")
+    with open_page(chromium, width=600) as page:
+        page.goto(path.as_uri())
+        page.wait_for_selector(".program .l")
+        left = page.locator(".knob").evaluate_all(
+            "all => all.map(one => Math.round(one.getBoundingClientRect().left))")
+        assert len(set(left)) > 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= 600
+
+
 @pytest.mark.parametrize("width", [800, 1600])
 def test_nothing_is_wider_than_the_page(chromium, lab, tmp_path, width):
     (tmp_path / "live.html").write_text(write(lab, lab.first), encoding="utf-8")
