@@ -173,6 +173,34 @@ def test_the_address_holds_the_state(page, lab):
     assert page.locator(".knob output").first.inner_text() == "8"
 
 
+def becomes(page, tile):
+    page.wait_for_function("n => document.querySelector('.knob output').textContent === n", arg=tile)
+
+
+def test_another_address_and_going_back_change_the_state(page, lab):
+    tile = page.locator(".knob output").first
+    own, address = tile.inner_text(), page.url.split("#")[0]
+    states = [json.dumps([n, *lab.first[1:]], separators=(",", ":")) for n in (0, 2)]
+    for state, shown in zip(states, ("4", "16")):
+        page.evaluate("state => { location.hash = encodeURIComponent(state) }", state)
+        becomes(page, shown)
+        assert f"({shown})" in program(page)
+    page.go_back()
+    becomes(page, "4")
+    page.evaluate("() => { location.hash = '#[99]' }")  # no state: nothing changes
+    page.wait_for_timeout(100)
+    assert tile.inner_text() == "4"
+    page.evaluate("() => { location.hash = '' }")
+    becomes(page, own)
+    assert page.url.startswith(address)
+
+
+def test_on_paper_nothing_is_cut_off(page):
+    page.emulate_media(media="print")
+    for where in (".pane.program", ".nest-pane", ".asm"):
+        assert page.locator(where).evaluate("e => e.scrollHeight - e.clientHeight") <= 1
+
+
 def test_controls_stand_beside_each_other_where_there_is_little_room(chromium, lab, tmp_path):
     path = tmp_path / "page.html"
     path.write_text(write(lab, lab.first), encoding="utf-8")
