@@ -299,7 +299,7 @@ class Live(View):
     def _next(self) -> tuple[str, Point] | None:
         """What to compute next, and of which point."""
         with self._lock:
-            at, before, knob = self._at, self._before, self._knob
+            at, before = self._at, self._before
             for what in ("count", "compile"):
                 if not self._done(what, at):
                     return what, at

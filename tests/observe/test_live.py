@@ -1,5 +1,6 @@
 """Schedules with numbers, steps and orders left open: what can be chosen, and what follows."""
 
+import gc
 import json
 import re
 
@@ -264,3 +265,10 @@ def test_a_page_that_sends_no_state_is_refused(lab, bad):
 def test_a_step_is_off_by_the_word_that_the_page_has_for_it(lab):
     assert lab.named("vectorize", "off")[1] is False
     assert lab.named("vectorize", "on")[1] is True
+
+
+def test_no_search_for_garbage_while_a_state_is_replayed(lab, monkeypatch):
+    met, made = [], lab._made
+    monkeypatch.setattr(lab, "_made", lambda *rest: (met.append(gc.isenabled()), made(*rest))[1])
+    lab.point([2, *lab.first[1:]])
+    assert met == [False] and gc.isenabled()

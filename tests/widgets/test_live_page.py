@@ -174,7 +174,8 @@ def test_the_address_holds_the_state(page, lab):
 
 
 def becomes(page, tile):
-    page.wait_for_function("n => document.querySelector('.knob output').textContent === n", arg=tile)
+    there = "tile => document.querySelector('.knob output').textContent === tile"
+    page.wait_for_function(there, arg=tile)
 
 
 def test_another_address_and_going_back_change_the_state(page, lab):
