@@ -198,8 +198,10 @@ def test_another_address_and_going_back_change_the_state(page, lab):
 
 def test_on_paper_nothing_is_cut_off(page):
     page.emulate_media(media="print")
+    page.set_viewport_size({"width": 720, "height": 1000})  # a sheet of A4
     for where in (".pane.program", ".nest-pane", ".asm"):
-        assert page.locator(where).evaluate("e => e.scrollHeight - e.clientHeight") <= 1
+        over = "e => [e.scrollHeight - e.clientHeight, e.scrollWidth - e.clientWidth]"
+        assert max(page.locator(where).evaluate(over)) <= 1, where
 
 
 def test_controls_stand_beside_each_other_where_there_is_little_room(chromium, lab, tmp_path):

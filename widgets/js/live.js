@@ -278,7 +278,12 @@ export class Live {
     // under their places where they have room, else the first and the last
     const all = knob.labels.length <= 12 && knob.labels.join("").length <= 26;
     const shown = all ? knob.labels : [knob.labels[0], knob.labels[knob.labels.length - 1]];
-    const ticks = shown.map((label) => h("span", {}, label));
+    // so far apart that they do not touch on the narrowest slider, some 150 pixels wide
+    const widest = Math.max(...shown.map((label) => label.length)) + 1;
+    const every = Math.ceil((widest * 6.6 * (shown.length - 1)) / 150) || 1;
+    const ticks = shown.map((label, n) =>
+      h("span", { class: all && n % every ? "more" : "" }, label),
+    );
     const element = h(
       "div",
       { class: "knob" },
