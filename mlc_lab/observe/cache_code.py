@@ -485,29 +485,3 @@ def _write_masked(m: ModuleText, first: CacheLevel) -> None:
             f.store("i64", f.op(f"lshr i64 {bits}, 1"), left)
             f.store("i64", f.op(f"add i64 {f.load('i64', at)}, %bytes"), at)
         f.ret()
-
-
-def write_replay(m: ModuleText, cores: int) -> None:
-    """Define `i64 sim_replay(n, addresses, bytes, writes, on, found, gone)`, for a simulator that
-    logs; `on` are the cores, read where there are several.
-
-    It simulates a list of accesses, tells of each at which level it was found, and writes pairs to
-    `gone`: the number of an access, and a line that the first level evicted for it. Gives the
-    number of pairs.
-    """
-    pointers = ("addresses", "bytes", "writes", "on", "found", "gone")
-    params = [("i64", "n"), *(("ptr", name) for name in pointers)]
-    with m.function("i64", "sim_replay", params, "", "nounwind") as f:
-        f.store("ptr", "%gone", "@sim_gone")
-        f.store("i64", "0", "@sim_gone_n")
-        with f.for_range("0", "%n") as i:
-            f.store("i64", i, "@sim_now")
-            if cores > 1:
-                f.store("i64", f.load("i64", f.gep("i64", "%on", i)), "@sim_core")
-            address = f.load("i64", f.gep("i64", "%addresses", i))
-            nbytes = f.load("i64", f.gep("i64", "%bytes", i))
-            write = f.op(f"zext i8 {f.load('i8', f.gep('i8', '%writes', i))} to i32")
-            level = f.call("i32", "sim_one", [f"i64 {address}", f"i64 {nbytes}", f"i32 {write}",
-                                              "i64 0"])
-            f.store("i8", f.op(f"trunc i32 {level} to i8"), f.gep("i8", "%found", i))
-        f.ret(f"i64 {f.load('i64', '@sim_gone_n')}")
