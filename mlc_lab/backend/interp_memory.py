@@ -183,12 +183,28 @@ class Argument:
     def __init__(self, value: Any, what: str) -> None:
         self.write_back: Callable[[], None] | None = None
         self.array = self._as_numpy(value, what)
+        self._handed_back = self.write_back
         if self.array.flags.c_contiguous and self.array.flags.writeable:
             self.flat = self.array.reshape(-1)
         else:  # strided or read-only: work on a copy
             self.flat = np.ascontiguousarray(self.array).reshape(-1).copy()
             if self.array.flags.writeable:
-                self._then(lambda: np.copyto(self.array, self.flat.reshape(self.array.shape)))
+                before = self.flat.copy()
+                self._then(lambda: self._put_back(before))
+
+    def use_memory(self, span: int) -> np.ndarray:
+        """The elements of the array where they lie, with what lies between them: the copy that was
+        made of a strided one is dropped. `span`: how many elements from its first to its last."""
+        self.write_back = self._handed_back
+        self.flat = np.lib.stride_tricks.as_strided(self.array, (span,), (self.array.itemsize,))
+        return self.flat
+
+    def _put_back(self, before: np.ndarray) -> None:
+        """Write what has changed: another argument may be the same memory."""
+        size, shape = self.flat.itemsize, self.array.shape
+        new, old = (a.view(np.uint8).reshape(-1, size) for a in (self.flat, before))
+        np.copyto(self.array, self.flat.reshape(shape),
+                  where=(new != old).any(axis=1).reshape(shape))
 
     def _then(self, step: Callable[[], None]) -> None:
         before = self.write_back
@@ -289,8 +305,7 @@ def _bind_shapes(arrays: list, values: dict[Var, Any], evaluate: Callable) -> No
         if buffer.strides and array_.flags.writeable and all(s >= 0 for s in array_.strides):
             strides = tuple(s // array_.itemsize for s in array_.strides)
             span = 1 + sum((n - 1) * s for n, s in zip(found, strides))
-            values[buffer.data] = np.lib.stride_tricks.as_strided(
-                array_, (span if array_.size else 0,), (array_.itemsize,))
+            values[buffer.data] = argument.use_memory(span if array_.size else 0)
         for axis, (wanted, have) in enumerate(zip(shape, found)):
             known = as_int(wanted)
             if known is not None:

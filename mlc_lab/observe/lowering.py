@@ -8,15 +8,15 @@ is known by its variable, a buffer by its memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..ir.module import IRModule
 from ..lower import default_passes
 from ..lower.pipeline import named_passes
-from ..script.print_stmt import grid_of
 from ..tir import stmt as s
+from ..tir.expr import IterVar
 from ..tir.functor import all_statements, following
 from .program import KeyedPrinter, print_lines
 from .recording import Recorder
@@ -54,7 +54,7 @@ class _ByOrigin(KeyedPrinter):
         super().__init__(Recorder())
         self.origins_of = origins_of
 
-    def _keys_of(self, text: str) -> tuple[Any, ...]:
+    def _keys_of(self, text: str, defines: Sequence[s.For | IterVar]) -> tuple[Any, ...]:
         node = self._stack[-1] if self._stack else None
         if self._buffer is not None:
             return tuple(self.origins_of(self._buffer.data))
@@ -63,8 +63,8 @@ class _ByOrigin(KeyedPrinter):
         if node is None or type(node) in (s.Block, s.BlockRealize):
             return ()
         if type(node) is s.For:
-            loops = (grid_of(node) if self.sugar else []) or [node]
-            return tuple(dict.fromkeys(i for lp in loops for i in self.origins_of(lp.loop_var)))
+            variables = [loop.loop_var for loop in defines if isinstance(loop, s.For)]
+            return tuple(dict.fromkeys(i for var in variables for i in self.origins_of(var)))
         return tuple(self.origins_of(node))
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from ..ir.module import IRModule
 from ..ir.recursion import grows_stack
 from ..schedule.provenance import Note
-from ..script.print_stmt import AXIS_WORDS, LOOP_WORDS, grid_of
+from ..script.print_stmt import AXIS_WORDS, LOOP_WORDS
 from ..script.printer import Printer
 from ..tir import stmt as s
 from ..tir.buffer import Buffer
@@ -57,7 +57,6 @@ class KeyedPrinter(Printer):
         #: keys of each line, and what stands in it, in step with `self.out`
         self.keys: list[tuple[int, ...]] = []
         self.parts: list[Parts] = []
-        self._named = 0  # how many names the frame had defined at the last line
         self._stack: list[Any] = []
         self._blocks: list[tuple[str, Any]] = []
         self._leaves: dict[tuple[str, int, bool], int] = {}
@@ -99,16 +98,15 @@ class KeyedPrinter(Printer):
 
     # ----------------------------------------------------------------------------- the lines
 
-    def line(self, text: str) -> None:
-        keys, out = self._keys_of(text), self.out
-        super().line(text)
+    def line(self, text: str, defines: Sequence[s.For | IterVar] = ()) -> None:
+        keys, out = self._keys_of(text, defines), self.out
+        out.append(self.indent + text)
         if len(self.keys) < len(out) - 1:
             self._fill(len(out) - 1)
         self.keys.append(keys)
         # most lines are those of the program before, whose parts are recorded
         known = self.recorder.has_line(out[-1], keys)
-        self.parts.append(() if known else self._parts_of(text))
-        self._named = len(self.frames[-1].names) if self.frames else 0
+        self.parts.append(() if known else self._parts_of(text, defines))
 
     def insert(self, frame: Any, text: str, node: Any = None) -> None:
         before = list(self.out)
@@ -127,8 +125,12 @@ class KeyedPrinter(Printer):
         """What a variable or buffer is called in the text."""
         return self.names.get(node) or node.name
 
-    def _keys_of(self, text: str) -> tuple[int, ...]:
-        key = self.recorder.key
+    def _keys_of(self, text: str, defines: Sequence[s.For | IterVar]) -> tuple[int, ...]:
+        key, names = self.recorder.key, self.names
+        if defines:
+            return tuple([
+                key("loop", names[item.loop_var], item.loop_var) if type(item) is s.For
+                else key("iterator", names[item.var], item.var) for item in defines])  # fmt: skip
         if self._buffer is not None:
             return (key("buffer", self._name(self._buffer), self._buffer),)
         if not self._stack:
@@ -139,11 +141,10 @@ class KeyedPrinter(Printer):
             name = self._function
             return (key("function", name, ("def", name), role[1]),) if role else ()
         node = self._stack[-1]
-        if type(node) is s.For:
-            loops = (grid_of(node) if self.sugar else []) or [node]
-            return tuple(key("loop", self._name(loop.loop_var), loop.loop_var) for loop in loops)
         if type(node) is s.BlockRealize or type(node) is s.Block:
             return self._block_keys(node, text)
+        if type(node) is s.For:  # the `pass` of a loop that does nothing
+            return (key("loop", names[node.loop_var], node.loop_var),)
         place = self._blocks[-1] if self._blocks else ("function", self._function)
         initial = self._init_indent is not None and len(self.indent) > self._init_indent
         at = (place[0], id(place[1]), initial)
@@ -154,41 +155,25 @@ class KeyedPrinter(Printer):
     def _block_keys(self, node: s.Block | s.BlockRealize, text: str) -> tuple[int, ...]:
         key, identity = self.recorder.key, self._blocks[-1]
         block = node.block if isinstance(node, s.BlockRealize) else node
-        variables = [iv.var for _, iv in self._iterators(block)]
-        if variables:
-            return tuple(key("iterator", self._name(var), var) for var in variables)
         role = _ROLE.match(text)
         if role and role[1] == "init":
             self._init_indent = len(self.indent)
         return (key("block", block.name_hint, _hashable(identity), role[1] if role else ""),)
 
-    def _iterators(self, block: s.Block) -> list[tuple[int, IterVar]]:
-        """The iterators that the line defines, each with its place in the block."""
-        named = self.frames[-1].names
-        if len(named) <= self._named:
-            return []
-        new = {id(obj) for obj, _ in named[self._named:]}
-        return [(i, iv) for i, iv in enumerate(block.iter_vars) if id(iv.var) in new]
-
     # ------------------------------------------------------------------- what stands in a line
 
-    def _parts_of(self, text: str) -> Parts:
+    def _parts_of(self, text: str, defines: Sequence[s.For | IterVar]) -> Parts:
         """The parts of a line: see `parts` at the head of `recording.py`."""
         if self._buffer is not None:
             return (self._buffer_part(self._buffer),)
         node = self._stack[-1] if self._stack else None
-        if type(node) is s.For:
-            loops = (grid_of(node) if self.sugar else []) or [node]
-            return tuple(self._loop_part(loop) for loop in loops)
+        if defines:
+            return tuple([self._loop_part(item) if type(item) is s.For
+                          else self._iterator_part(item, node) for item in defines])  # fmt: skip
         if text[0] in "@#":
             return _ASIDE
         if isinstance(node, (s.BlockRealize, s.Block)):
             block = node.block if isinstance(node, s.BlockRealize) else node
-            values = node.iter_values if isinstance(node, s.BlockRealize) else ()
-            iterators = self._iterators(block)
-            if iterators:
-                return tuple(self._iterator_part(iv, values[i] if i < len(values) else None)
-                             for i, iv in iterators)  # fmt: skip
             role = _ROLE.match(text)
             if role is None:
                 return (("block", block.name_hint),)
@@ -209,9 +194,12 @@ class KeyedPrinter(Printer):
         kind = "thread" if loop.thread_tag else _LOOP_KINDS.get(loop.kind, "serial")
         return ("loop", self._name(loop.loop_var), extent, kind, loop.thread_tag)
 
-    def _iterator_part(self, iv: IterVar, value: object) -> Part:
-        extent = self.expr(iv.dom.extent)
-        bound = extent if value is None else self.expr(value)
+    def _iterator_part(self, iv: IterVar, realize: s.Stmt) -> Part:
+        bound = extent = self.expr(iv.dom.extent)
+        if isinstance(realize, s.BlockRealize):
+            for own, value in zip(realize.block.iter_vars, realize.iter_values):
+                if own is iv:
+                    bound = self.expr(value)
         return ("iterator", self._name(iv.var), AXIS_WORDS[iv.iter_type][0], bound, extent)
 
     def _buffer_part(self, buffer: Buffer) -> Part:

@@ -118,9 +118,10 @@ def position(items: list[Any], item: Any) -> int:
     return next(i for i, other in enumerate(items) if other is item)
 
 
-def explain(error: ScheduleError) -> tuple[str, str]:
-    """(rule in words, reason with conflict and hint) of a refusal, as a recording has it."""
-    parts = [said] if (said := rule_in_words(error.rule)) else []
+def explain(error: ScheduleError, language: str | None = None) -> tuple[str, str]:
+    """(rule in words, reason with conflict and hint) of a refusal, as a recording has it; in a
+    language, by default the chosen one."""
+    parts = [said] if (said := rule_in_words(error.rule, language)) else []
     parts.append(error.reason)
     if error.conflict:
         parts.append(f"Two iterations that clash: {error.conflict}")
@@ -145,6 +146,7 @@ class Palette:
         self.is_loop = type(self.stmt) is For
         self.by_key = {key_of(s): s for s in statements_in_order(self.state)}
         self._regions: dict[str, list[dict[str, Any]]] = {}
+        self._unchanged: Schedule | None = None  # a copy on which all was refused so far
 
     # ------------------------------------------------------------------------------- listing
 
@@ -205,12 +207,13 @@ class Palette:
         self, kind: InstructionKind, args: dict[str, Any]
     ) -> tuple[Schedule, tuple[str, str] | None]:
         """Try a primitive on a copy: the copy, and (rule, reason) if it was refused."""
-        trial = self.sch.copy()
+        trial, self._unchanged = self._unchanged or self.sch.copy(), None
         trial.trace, trial.steps = Trace(), []
         try:
             trial.apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
         except ScheduleError as error:
-            return trial, explain(error)
+            self._unchanged = trial  # a refusal changes nothing: good for the next one
+            return trial, explain(error, self.language)
         except Exception as error:  # half-typed arguments may be anything; the list must not fail
             return trial, ("arguments", str(error) or type(error).__name__)
         finally:

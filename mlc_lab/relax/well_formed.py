@@ -6,6 +6,7 @@ undefined_variable   a variable is used where nothing binds it
 bound_twice          a variable is bound by two bindings or parameters
 escaping_variable    a dataflow variable is used outside its dataflow block
 undefined_symbol     a dimension names a symbolic variable that nothing defines before
+shared_symbol        a symbolic variable is defined by two functions of a module
 unknown_function     a GlobalVar that the module does not have
 not_normal           a nested value that must be bound to a variable first
 no_struct_info       an expression whose struct info is not known
@@ -64,7 +65,20 @@ def verify_well_formed(obj: IRModule | Function, check_struct_info: bool = True)
                              f"global_symbol {symbol!r}", None, "name both the same, or leave "
                              "the attribute out").error(func)
             check_function(func, obj, check_struct_info)
+    _check_symbols(obj)
     return True
+
+
+def _check_symbols(mod: IRModule) -> None:
+    """Each function has symbolic variables of its own."""
+    owner: dict[E.Var, str] = {}
+    for gvar, func in mod.functions.items():
+        for param in func.params if isinstance(func, Function) else ():
+            for var in definable_tir_vars(param.struct_info_):
+                if owner.setdefault(var, gvar.name_hint) != gvar.name_hint:
+                    raise Broken("shared_symbol", func, f"the functions {owner[var]} and "
+                                 f"{gvar.name_hint} both define the symbolic variable {var.name}",
+                                 None, "give each a variable of its own").error(func)
 
 
 @grows_stack

@@ -33,11 +33,12 @@ class Refusal(Exception):
         self.hint, self.conflict = hint, conflict
 
 
-def rule_in_words(rule: str) -> str:
-    """What a rule asks for, in the chosen language; "" in English, whose errors say it themselves,
-    and for a rule of somebody else's primitive."""
-    meaning = "" if chosen() == "en" else text(rule, "rules")
-    return "" if meaning in ("", rule) else text(RULE, "rules").format(rule=meaning)
+def rule_in_words(rule: str, language: str | None = None) -> str:
+    """What a rule asks for, in a language (the chosen one); "" in English, whose errors say it
+    themselves, and for a rule of somebody else's primitive."""
+    language = language or chosen()
+    meaning = "" if language == "en" else text(rule, "rules", language)
+    return "" if meaning in ("", rule) else text(RULE, "rules", language).format(rule=meaning)
 
 
 class ScheduleError(MLCError, RuntimeError):

@@ -28,7 +28,7 @@ from ..tir.expr import BufferLoad, Call, IterVar, Let, PrimExpr, Range, Var
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
-from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt, Stmt
+from ..tir.stmt import Block, BlockRealize, BufferRegion, BufferStore, For, LetStmt, SeqStmt, Stmt
 from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, reversed_by
 from .executed import stays_in_domains, told_apart, whole_mixed_radix
 from .footprint import (
@@ -163,6 +163,8 @@ class _Nest:
         home = self._home(memory)
         if home is None or any(as_int(d) is None for d in home[1].shape):
             return False
+        if self._touched_beside(memory, home[0]):
+            return False
         accesses = self._accesses(memory, self.state.func_of(home[0]).body)
         loop = self.chain[0].stmt
         if not accesses or not all(loop in a.path for a in accesses):
@@ -170,6 +172,21 @@ class _Nest:
         place = innermost_place(home[1], accesses)
         path = accesses[0].path
         return place in path and loop in path[:path.index(place) + 1]
+
+    def _touched_beside(self, memory: Var, home: StmtSRef) -> bool:
+        """Whether a statement beside the loop, or beside what it stands in, touches memory: seen at
+        a glance, from what is remembered of those statements."""
+        at = self.chain[0]
+        while at is not home and at.parent is not None:
+            within = at.parent.stmt.body
+            if type(within) is SeqStmt:
+                for stmt in within.seq:
+                    own = stmt.block if type(stmt) is BlockRealize else stmt
+                    if type(own) in (For, Block) and own is not at.stmt and any(
+                            a.memory is memory for a in footprint(stmt)):
+                        return True
+            at = at.parent
+        return False
 
     def settled(self, memory: Var, asked: tuple[Var, ...] = ()) -> bool:
         """Whether all writes of an element store the same value, while what is outside stands

@@ -88,7 +88,7 @@ def _for(p: Printer, s: S.For) -> None:
         extents = [p.loop_extent(g) for g in group]
         names = [p.loop_name(g) for g in group]
         p.used.add("T")
-        p.line(f"for {', '.join(names)} in {p.T}.grid({', '.join(extents)}):")
+        p.line(f"for {', '.join(names)} in {p.T}.grid({', '.join(extents)}):", group)
         p.loop_body(s, group[-1].body)
         p.leave()
         return
@@ -109,7 +109,7 @@ def _for(p: Printer, s: S.For) -> None:
         p.used.add("T")
         head = f"{p.T}.{LOOP_WORDS.get(s.kind, 'serial')}"
     name = p.loop_name(s)
-    p.line(f"for {name} in {head}({', '.join(args)}):")
+    p.line(f"for {name} in {head}({', '.join(args)}):", (s,))
     p.loop_body(s, s.body)
     p.leave()
 
@@ -136,7 +136,8 @@ def _block_axes(p: Printer, block: S.Block, values: tuple) -> None:
             sources = p.exprs(values[i] for i in pending)
             names = ", ".join([p.define(block.iter_vars[i].var, block.iter_vars[i].var.name)
                                for i in pending])
-            p.line(f'{names} = {p.T}.axis.remap("{letters}", [{sources}])')
+            p.line(f'{names} = {p.T}.axis.remap("{letters}", [{sources}])',
+                   [block.iter_vars[i] for i in pending])
         pending.clear()
 
     def single(index: int) -> None:
@@ -148,7 +149,7 @@ def _block_axes(p: Printer, block: S.Block, values: tuple) -> None:
             dom = f"({p.expr(low)}, {p.expr(O.add(low, extent))})"
         value = f", {p.expr(values[index])}" if index < len(values) else ""
         name = p.define(iv.var, iv.var.name)
-        p.line(f"{name} = {p.T}.axis.{AXIS_WORDS[iv.iter_type][0]}({dom}{value})")
+        p.line(f"{name} = {p.T}.axis.{AXIS_WORDS[iv.iter_type][0]}({dom}{value})", (iv,))
 
     for index, iv in enumerate(block.iter_vars):
         bound = bool(loops) and index < len(values) and iv.iter_type in (0, 2)

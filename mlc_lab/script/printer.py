@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from typing import Any, Callable, Iterable, Mapping
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 from ..above import above
 from ..ir.global_info import DummyGlobalInfo, VDevice
@@ -90,8 +90,9 @@ class Printer:
 
     # --------------------------------------------------------------------------- lines, names
 
-    def line(self, text: str) -> None:
-        """Add a line at the current indentation."""
+    def line(self, text: str, defines: Sequence[S.For | E.IterVar] = ()) -> None:
+        """Add a line at the current indentation; `defines` are the loops or the iterators of a
+        block that it opens, for printers that note what stands where."""
         self.out.append(self.indent + text)
 
     def enter(self, node: Any, start: int | None = None) -> Frame:

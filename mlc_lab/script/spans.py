@@ -13,6 +13,7 @@ from ..ir.diagnostics import render_source
 from ..ir.recursion import grows_stack
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
+from ..tir.expr import IterVar
 from .printer import Printer
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class SpanPrinter(Printer):
     def mark(self, node: Node, text: str, role: str) -> str:
         return f"{self.open(node, role)}{text}\x03"
 
-    def line(self, text: str) -> None:
+    def line(self, text: str, defines: Sequence[S.For | IterVar] = ()) -> None:
         self.out.append(self.indent + self.pending + text)
         self.pending = ""
 

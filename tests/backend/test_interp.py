@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mlc_lab.backend.interp import AccessLog, AssertionFailed, InterpError, OutOfBounds, interpret
+from mlc_lab.backend.meaning import evaluate
 from mlc_lab.ir.module import IRModule
 from mlc_lab.tir import expr as E
 from mlc_lab.tir import op
@@ -243,6 +244,23 @@ def test_strided_argument_is_written_back():
     a = RNG.random((4, 4), np.float32)
     interpret(matmul(4, 4, 4), a, a.T, out)
     np.testing.assert_allclose(out, a @ a.T, rtol=1e-5)
+
+
+@pytest.mark.parametrize("run", [interpret, evaluate])
+@pytest.mark.parametrize("strides", [(Var("s"),), (2,), ()])
+def test_what_is_written_to_strided_memory_stays(run, strides):
+    """Also where the strides are the program's to know, and where two arguments are one memory."""
+    a = decl_buffer((4,), "float32", "A")
+    c = decl_buffer((4,), "float32", "C", strides=strides)
+    i = Var("i")
+    body = loops(S.BufferStore(c, a[i] + E.FloatImm("float32", 1), (i,)), (i, 4))
+    for params, order in (((a, c), 1), ((c, a), -1)):
+        whole = np.zeros(8, "float32")
+        run(PrimFunc(params, body), *(np.arange(4, dtype="float32"), whole[::2])[::order])
+        assert whole.tolist() == [1, 0, 2, 0, 3, 0, 4, 0]
+        whole = np.arange(8, dtype="float32")
+        run(PrimFunc(params, body), whole[::2], whole[::2])
+        assert whole.tolist() == [1, 1, 3, 3, 5, 5, 7, 7]
 
 
 def test_match_buffer_is_a_window():

@@ -55,6 +55,12 @@ PASSES = {
     "LegalizeOps": [X.LegalizeOps()],
     "FuseOps": [X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3)],
     "FuseTIR": [X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3), X.FuseTIR()],
+    "FusePooling": [X.LegalizeOps(), X.AnnotateTIROpPattern(), X.FuseOps(3), X.FusePooling(),
+                    X.FuseTIR()],
+    "SpecializeKernels": [X.LegalizeOps(), X.SpecializeKernels(), X.ShareKernels()],
+    "RewriteDataflowReshape": [X.LegalizeOps(), X.RewriteDataflowReshape()],
+    "FoldBatchnormToConv2D": [X.FoldBatchnormToConv2D()],
+    "RemovePurityChecking": [X.RemovePurityChecking()],
 }
 assert graph_networks  # it adds its rows to the table
 #: larger values are clipped, so that integers do not overflow and float32 holds them exactly
@@ -211,12 +217,42 @@ def random_graph(draw: Draw) -> tuple[Any, list[Any], list[Value]]:
     return bb.get(), [v.array for v in inputs], results
 
 
-def run(mod: Any, arguments: list[Any], pipeline: Any = "default", exec_mode: str = "compiled"
-        ) -> list[Any]:
+def bound(draw: Draw, mod: Any, arguments: list[Any]) -> tuple[Any, list[Any]]:
+    """The graph and its arguments after a pass that changes what the caller gives."""
+    params = mod["main"].params
+    how = draw.choice(["as it is", "as it is", "constants", "sizes", "bundle", "lift"])
+    first = draw.integer(0, len(params))  # of the weights
+    if how == "constants":
+        table = dict(zip((p.name_hint for p in params[first:]), arguments[first:]))
+        mod, arguments = X.BindParams("main", table)(mod), arguments[:first]
+    elif how == "sizes":
+        sizes = {d.name: int(n) for p, a in zip(params, arguments)
+                 for d, n in zip(p.struct_info.dims, a.shape) if isinstance(d, tir.Var)}
+        mod = X.BindSymbolicVars(sizes)(mod) if sizes else mod
+    elif how in ("bundle", "lift"):
+        mod = mod.clone()
+        mod.update_func(mod.get_global_var("main"), mod["main"].with_attr("num_input", first))
+        if how == "bundle":
+            mod = X.BundleModelParams()(mod)
+            arguments = [*arguments[:first], tuple(arguments[first:])]
+        else:
+            mod = X.LiftTransformParams()(mod)
+            weights = machine(mod)["main_transform_params"](tuple(arguments[first:]))
+            arguments = [*arguments[:first], *weights]
+    harness.counts[f"caller's side: {how}"] += 1
+    return mod, arguments
+
+
+def machine(mod: Any, pipeline: Any = "default", exec_mode: str = "compiled"
+            ) -> relax.VirtualMachine:
+    """A virtual machine with the functions of a module."""
+    return relax.VirtualMachine(
+        relax.build(mod, "llvm", pipeline=pipeline, exec_mode=exec_mode), cpu())
+
+
+def run(mod: Any, arguments: list[Any], *way: str) -> list[Any]:
     """What the virtual machine computes, as numpy arrays."""
-    vm = relax.VirtualMachine(relax.build(mod, "llvm", pipeline=pipeline, exec_mode=exec_mode),
-                              cpu())
-    got = vm["main"](*arguments)
+    got = machine(mod, *way)["main"](*arguments)
     return [v.numpy() for v in (got if isinstance(got, (list, tuple)) or hasattr(got, "__len__")
                                 and not hasattr(got, "numpy") else [got])]
 
@@ -243,7 +279,8 @@ WAYS = {
 
 def case(draw: Draw) -> None:
     """One graph under all laws."""
-    mod, arguments, results = random_graph(draw)
+    made, arguments, results = random_graph(draw)
+    mod = made
     names = [draw.choice([*PASSES]) for _ in range(draw.integer(0, 4))]
     way = draw.choice([*WAYS])
     harness.note(f"{mod.script()}\npasses {names}, then run {way}")
@@ -254,7 +291,9 @@ def case(draw: Draw) -> None:
             mod = step(mod)
             assert relax.analysis.verify_well_formed(mod), name
         harness.counts[f"pass {name}"] += 1
-    if names:
+    mod, arguments = bound(draw, mod, arguments)
+    assert relax.analysis.verify_well_formed(mod)
+    if mod is not made:
         harness.note(mod.script())
         check_roundtrip(mod, show_meta=True)
     compare(run(mod, arguments, *WAYS[way]), results, way)

@@ -33,6 +33,8 @@ class Array:
     ready: bool = False
     #: elements are below this (of arrays of indices)
     limit: int | None = None
+    #: names of its strides, where the caller says what they are
+    strides: list[str] | None = None
 
     @property
     def shape(self) -> str:

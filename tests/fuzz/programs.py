@@ -45,7 +45,10 @@ class Program:
             values = rng.integers(low, high, [d.value for d in array.dims])
             if array.dtype == "bool":
                 values = values % 2
-            out.append(values.astype(dt.numpy_dtype(array.dtype)))
+            values = values.astype(dt.numpy_dtype(array.dtype))
+            if array.strides is not None and seed % 2:  # a part of larger memory
+                values = np.repeat(values, 2, -1)[..., ::2]
+            out.append(values)
         return out
 
     def parse(self):
@@ -78,6 +81,9 @@ class Generator(Stages):
             body += self.stage([])
         body += self.results()
         params = [a for a in self.arrays if a.kind != "local"]
+        if draw.chance(self.odd // 4):
+            strided = draw.choice(params)
+            strided.strides = [self.name("s") for _ in strided.dims]
         allocs = [f'{a.name} = T.alloc_buffer({a.shape}, "{a.dtype}")'
                   for a in self.arrays if a.kind == "local"]
         return Program(self.script(params, [*allocs, *body]), params, self.sizes)
@@ -96,12 +102,14 @@ class Generator(Stages):
         return out
 
     def script(self, params: list[Array], body: list[str]) -> str:
-        handles = bool(self.sizes)
+        strides = [s for a in params for s in a.strides or ()]
+        handles = bool(self.sizes or strides)
         lines = []
         if handles:
             head = ", ".join(f"p{a.name}: T.handle" for a in params)
-            lines += [f"{n} = T.int32()" for n in self.sizes]
-            lines += [f'{a.name} = T.match_buffer(p{a.name}, {a.shape}, "{a.dtype}")'
+            lines += [f"{n} = T.int32()" for n in (*self.sizes, *strides)]
+            lines += [f'{a.name} = T.match_buffer(p{a.name}, {a.shape}, "{a.dtype}"'
+                      + (f", strides=[{', '.join(a.strides)}])" if a.strides else ")")
                       for a in params]
         else:
             head = ", ".join(f'{a.name}: T.Buffer({a.shape}, "{a.dtype}")' for a in params)

@@ -76,8 +76,43 @@ class Stages(Pieces):
         elif self.draw.chance(self.odd // 5):
             body.append(f"{array.name}[{place}] = "
                         + self.value(axes, array.dtype, 1, own=array))
+        elif self.draw.chance(self.odd // 4):
+            body = self.controlled(array, place, axes)
         regions = self.regions(array, place)
         return self.filled(array, partial, self.block(loops, lines, regions, body))
+
+    def controlled(self, array: Array, place: str, axes: list[Axis]) -> list[str]:
+        """The body of a block that gives an element its value by more than one store: a branch, a
+        definition, loops that end by themselves."""
+        draw, here = self.draw, f"{array.name}[{place}]"
+
+        def store(more: list[Axis] = (), own: bool = False) -> str:
+            value = self.value([*axes, *more], array.dtype, 1)
+            if own and array.dtype != "bool":
+                value = draw.choice([f"{here} + {value}", f"T.max({here}, {value})",
+                                     f"{here} * T.{array.dtype}(2) + {value}"])
+            return f"{here} = {value}"
+
+        kind = draw.choice(["if", "let", "while", "loop", "leave"])
+        if kind == "if":
+            return [f"if {self.condition(axes)}:", "    " + store(), "else:", "    " + store()]
+        if kind == "let":
+            x = self.name("x")
+            return [f"with T.LetStmt({self.value(axes, array.dtype, 1)}) as {x}:", "    " + (
+                f"{here} = {x}" if array.dtype == "bool" else
+                f"{here} = {x} + {self.load(axes, array.dtype)}")]
+        t = self.name("t")
+        if kind == "while":
+            return [f'{t} = T.alloc_buffer((1,), "int32", scope="local")', store(), f"{t}[0] = 0",
+                    f"while {t}[0] < {draw.integer(1, 3)}:", "    " + store(own=True),
+                    f"    {t}[0] = {t}[0] + 1"]
+        axis = Axis(t, Dim("3", 3))
+        body = ["    " + store([axis], own=True)]
+        if kind == "leave":
+            leave = [f"    if {self.condition([*axes, axis])}:",
+                     "        " + draw.choice(["break", "continue"])]
+            body = [*leave, *body] if draw.chance(60) else [*body, *leave, *body]
+        return [store(), f"for {t} in range(3):", *body]
 
     def update_stage(self, outer: list[Axis]) -> list[str]:
         """An update in place, also of neighbours."""
@@ -345,6 +380,12 @@ class Stages(Pieces):
         for _ in range(self.draw.choice([2, 1, 3])):
             body += self.stage([*outer, axis], len(outer) < 2)
         head = f"for {i} in range({dim.text}):"
+        if self.draw.chance(self.odd // 6):  # what the stages depend on is defined around them
+            x, low = self.name("x"), self.dim()
+            inside: list[str] = []
+            for _ in range(self.draw.choice([1, 2])):
+                inside += self.stage([*outer, axis, Axis(x, low)], False)
+            body += [f"with T.LetStmt({i} % {low.text}) as {x}:", *nested([""], inside)[1:]]
         if self.draw.chance(self.odd // 8):
             return [f"if {self.draw.choice(self.params())}:", *(
                 "    " + line for line in nested([head], body))]

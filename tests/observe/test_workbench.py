@@ -10,7 +10,8 @@ from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.structural import structural_equal
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.workbench import Workbench, WorkbenchError
-from mlc_lab.observe.workbench_palette import statements_in_order
+from mlc_lab.observe.workbench_palette import Palette, statements_in_order
+from mlc_lab.observe.workbench_table import listing
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 
@@ -98,6 +99,24 @@ def test_a_listing_changes_nothing(bench):
     bench.legal("Y/i")
     assert bench.mod is before and len(bench.attempts) == 1
     assert len(bench.at.schedule.steps) == 0 and len(bench.at.schedule.trace) == 0
+
+
+@pytest.mark.parametrize("step", range(0, 8, 2))
+def test_what_was_refused_before_makes_no_difference(step, monkeypatch):
+    """A listing tries many things on one copy while they are refused: the answers are those of a
+    new copy for each."""
+    bench, trial = Workbench(schedule()), Palette.trial
+    bench.goto(min(step, len(bench.attempts) - 1))
+
+    def on_a_new_copy(self, kind, args):
+        return trial(Palette(self.sch, self.sref, self.key_of, self.target), kind, args)
+
+    for stmt in statements_in_order(bench.at.reached.state):
+        sref = bench.find(bench.key_of(stmt))
+        answers = listing(bench.at.reached, sref, bench.key_of, "llvm")
+        with monkeypatch.context() as patch:
+            patch.setattr(Palette, "trial", on_a_new_copy)
+            assert listing(bench.at.reached, sref, bench.key_of, "llvm") == answers
 
 
 def test_arguments_can_be_checked_without_applying_them(bench):

@@ -130,6 +130,14 @@ def test_rules():
                                       [X, c], True))
 
 
+def test_functions_have_symbolic_variables_of_their_own():
+    param = relax.Var("x", T((N,)))
+    other = relax.Var("y", T((N,)))
+    mod = IRModule({"f": function([], param, [param]), "g": function([], other, [other])})
+    with pytest.raises(WellFormedError, match="both define the symbolic variable n"):
+        A.verify_well_formed(mod)
+
+
 def test_calls_of_the_module_are_checked(mod):
     func = function([relax.VarBinding(Y, relax.op.call_tir(relax.GlobalVar("f"), [X], T((2, 3))))],
                     Y, [X])

@@ -76,9 +76,14 @@ _last: list[Any] = [None, "", None]
 
 
 def _counted(mod: IRModule, target: str) -> GPUCounts:
-    """The counts of a program. Several rows ask for those of one program."""
+    """The counts of a program. Several rows ask for those of one program, which may have none."""
     if _last[0] is not mod or _last[1] != target:
-        _last[:] = mod, target, count_gpu(mod, target)
+        try:
+            _last[:] = mod, target, count_gpu(mod, target)
+        except (MLCError, Unmeasurable, ValueError) as error:
+            _last[:] = mod, target, error.with_traceback(None)
+    if isinstance(_last[2], Exception):
+        raise _last[2]
     return _last[2]
 
 

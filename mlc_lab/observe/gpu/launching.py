@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: cudaMalloc's alignment ("CUDA C++ Programming Guide", Device Memory Accesses: at least 256)
 ALIGN = 256
+#: launches of one call that are looked at: a loop of 1024 around a kernel may be a first attempt
+MOST_LAUNCHES = 2048
 
 
 @dataclass
@@ -86,6 +88,7 @@ class _Memories(RealDriver):
         super().__init__(kind, f"counted {kind} device")
         self.funcs, self.launched, self.sources = funcs, launched, sources_
         self.top = ALIGN
+        self.launches = 0
         self.sizes: dict[int, int] = {}
         self.arrays: dict[int, np.ndarray] = {}
 
@@ -103,7 +106,12 @@ class _Memories(RealDriver):
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
-        """Look at a launch."""
+        """Look at a launch. Raises Unmeasurable for one too many."""
+        self.launches += 1
+        if self.launches > MOST_LAUNCHES:
+            raise Unmeasurable(f"the host launches {kernel} in a loop, and kernels more than "
+                               f"{MOST_LAUNCHES:,} times in all, which takes too long to follow: "
+                               "bind the loop around the kernel to \"blockIdx.x\"")
         source, func = self.sources[kernel], self.funcs[kernel]
         given: dict[E.Var, Any] = {s.var: v for s, v in zip(source.scalars, scalars)}
         for pointer, address in zip(source.pointers, pointers):
@@ -117,7 +125,8 @@ class _Memories(RealDriver):
 class Program:
     """A program for a GPU, made ready to be run and looked at.
 
-    Raises LowerError for what the target cannot run, Unmeasurable for arguments that do not fit.
+    Raises LowerError for what the target cannot run, Unmeasurable for arguments that do not fit;
+    `run` for more than `MOST_LAUNCHES` launches.
     """
 
     def __init__(self, program: object, target: Target, sizes: Mapping[str, int] | None,

@@ -33,6 +33,7 @@ after `ExpandTupleArguments()`::
 
 from __future__ import annotations
 
+from ..normal import merge_blocks
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_all_unused
 from .normalize import normalize_functions
@@ -66,7 +67,8 @@ def _expand(func: Function) -> Function:
             bindings.append(VarBinding(p, _together(p.name_hint, p.struct_info_, params)))
         else:
             params.append(p)
-    body = SeqExpr((BindingBlock(bindings), *func.body.blocks), func.body.body)
+    blocks = merge_blocks((BindingBlock(bindings), *func.body.blocks))
+    body = SeqExpr(blocks, func.body.body)
     return remove_all_unused(canonicalize(Function.from_fields(
         tuple(params), body, func.ret_struct_info, func.is_pure, func.attrs)))
 

@@ -11,6 +11,7 @@ from typing import Any, Callable, Mapping, Sequence
 from ...ir.diagnostics import MLCError
 from ...tir import expr as E
 from ...tir.functor import free_vars
+from ..normal import merge_blocks
 from ..struct_info import prims_of, tir_vars_in_struct_info
 from .rewriting import (
     Binding, Call, Constant, DataflowBlock, DataflowVar, Expr, Function, GlobalVar, IRModule,
@@ -65,7 +66,7 @@ def fuse_groups(mod: IRModule, func: Function, groups: Mapping[Var, Group],
         if type(block) is DataflowBlock and any(b.var in groups for b in block.bindings):
             block = _BlockFuser(mod, block, groups, external, lift_constants, finish).run()
         blocks.append(block)
-    return with_body(func, SeqExpr.from_fields(tuple(blocks), func.body.body,
+    return with_body(func, SeqExpr.from_fields(tuple(merge_blocks(blocks)), func.body.body,
                                                func.body.struct_info_))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..normal import merge_blocks
 from .rewriting import (
     BindingBlock, Expr, Function, If, Replacer, SeqExpr, same_parts, with_body,
 )
@@ -37,7 +38,7 @@ class InOrder:
 
     def seq(self, expr: SeqExpr) -> Expr:
         """Blocks and the value after them."""
-        blocks = [b for b in map(self.block, expr.blocks) if b.bindings]
+        blocks = merge_blocks(list(map(self.block, expr.blocks)))
         body = self.expr(expr.body)
         if body is expr.body and same_parts(blocks, expr.blocks):
             return expr

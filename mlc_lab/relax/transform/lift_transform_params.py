@@ -42,6 +42,8 @@ after `LiftTransformParams()`::
 
 from __future__ import annotations
 
+from ...tir import expr as E
+from ..normal import merge_blocks
 from ..struct_info import tir_vars_in_struct_info
 from .rewriting import (
     Binding, DataflowBlock, DataflowVar, Function, IRModule, MatchCast, Pass, PassContext, Replacer,
@@ -112,7 +114,7 @@ def _runtime(func: Function, inputs: tuple, wanted: list[Var], gone: set[Var]) -
         kept = same_bindings(block, [b for b in block.bindings if b.var not in gone])
         if kept.bindings:
             blocks.append(replace(kept))
-    body = SeqExpr(blocks, replace(func.body.body))
+    body = SeqExpr(merge_blocks(blocks), replace(func.body.body))
     params = (*inputs, *[table.get(v, v) for v in wanted])
     return Function.from_fields(params, body, func.ret_struct_info, func.is_pure, func.attrs)
 
@@ -140,7 +142,9 @@ def _transform(weights: tuple, lifted: list[Binding], wanted: list[Var]) -> Func
     gv = Var("output_tuple", result.struct_info_)
     out.append(VarBinding(gv, result))
     body = SeqExpr([DataflowBlock(out)], gv)
-    return Function((whole,), body, gv.struct_info_, True, {"num_input": 0})
+    made = Function((whole,), body, gv.struct_info_, True, {"num_input": 0})
+    sizes = tir_vars_in_struct_info(whole.struct_info_)  # of its own
+    return Replacer(dims={v: E.Var(v.name, v.dtype) for v in sizes}, fresh=True)(made)
 
 
 __all__ = ["LiftTransformParams"]

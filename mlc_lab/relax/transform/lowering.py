@@ -13,6 +13,7 @@ from ...tir.op import as_int
 from ..expr import (
     Binding, BindingBlock, Call, Expr, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding,
 )
+from ..normal import merge_blocks
 from ..struct_info import ShapeExpr, TupleStructInfo
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def _expand(body: Any, on_binding: Callable[[Binding], list[Binding]]) -> Any:
             changed = changed or len(new) != 1 or new[0] is not binding
             out += new
         blocks.append(BindingBlock(out))
-    return SeqExpr.from_fields(tuple(blocks), body.body, body.struct_info_) if changed else body
+    return SeqExpr.from_fields(tuple(merge_blocks(blocks)), body.body, body.struct_info_) if (
+        changed) else body
 
 
 def all_bindings(body: Any) -> Iterator[Binding]:

@@ -35,6 +35,7 @@ from __future__ import annotations
 
 from typing import Sequence
 
+from ..normal import merge_blocks
 from ..op.elementwise import astype
 from ..op.registry import OPERATORS, infer_call
 from .rewriting import (
@@ -104,7 +105,7 @@ class _Mixed:
                 params.append(p)
         blocks = [self.block(b) if type(b) is DataflowBlock else self.plain(b)
                   for b in func.body.blocks]
-        body = SeqExpr(blocks, self.replace(func.body.body))
+        body = SeqExpr(merge_blocks(blocks), self.replace(func.body.body))
         new = with_body(func, body)
         return new.replace(params=tuple(params))
 

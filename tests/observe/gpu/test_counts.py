@@ -182,6 +182,22 @@ def test_symbolic_sizes_and_several_kernels():
         tvm.count_gpu(PROGRAMS["symbolic kernels"]())
 
 
+def test_a_kernel_in_a_long_loop_of_the_host_is_not_followed():
+    def text(n):
+        return f"""
+@T.prim_func
+def main(A: T.Buffer(({n}, 4), "float32")):
+    for i in range({n}):
+        for j in T.thread_binding(4, thread="threadIdx.x"):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                A[vi, vj] = T.float32(1)
+"""
+    assert len(tvm.count_gpu(from_source(text(40)))) == 40
+    with pytest.raises(Unmeasurable, match="bind the loop around the kernel"):
+        tvm.count_gpu(from_source(text(100_000)))
+
+
 def test_counts_are_the_same_every_time_and_a_table_shows_them():
     mod = Schedule(tiled())
     one, two = tvm.count_gpu(mod), tvm.count_gpu(mod)

@@ -1,15 +1,19 @@
 """A pass keeps to scopes: what holds in one block holds when its bindings are spread over two.
 
-The example of each pass is cut between any two bindings: into two dataflow blocks, and into one and
-bindings outside of dataflow. A variable that is used after the cut is then an output of the first
-block, and what it was computed from is seen by nothing outside. So it is with what the example
-takes, which is first given to a sum that only the first block sees. After the pass the program is
-well formed, and gives the same results where it takes and returns the same.
+The example of each pass is cut between any two bindings, or at any two places: into two dataflow
+blocks, and into one with bindings outside of dataflow behind it, before it and on both sides. A
+variable that is used after the cut is then an output of the first block, and what it was computed
+from is seen by nothing outside. So it is with what the example takes, which is first given to a sum
+that only the first block sees. After the pass the program is well formed, its text parses back to
+it, and it gives the same results where it takes and returns the same.
 """
+
+from itertools import combinations
 
 import numpy as np
 import pytest
 
+from laws import check_roundtrip
 from mlc_lab import relax
 from mlc_lab.relax.expr import (
     BindingBlock, DataflowBlock, DataflowVar, Function, MatchCast, SeqExpr, Var, VarBinding,
@@ -37,28 +41,34 @@ def rebound(binding, replace, outputs):
             else VarBinding(var, value))
 
 
+def cut(func, number, points, kinds):
+    """The function with one of its blocks cut at some points into blocks of some kinds."""
+    blocks = func.body.blocks
+    replace, bindings = Replacer(), blocks[number].bindings
+    parts = []
+    for start, end, kind in zip((0, *points), (*points, len(bindings)), kinds):
+        later = set().union(*(used_vars(b.value) for b in bindings[end:]))
+        seen = later | {b.var for b in bindings[start:end]} if kind is BindingBlock else later
+        parts.append(kind([rebound(b, replace, seen) for b in bindings[start:end]]))
+    after = [type(x)([rebound(b, replace, ()) for b in x.bindings]) for x in blocks[number + 1:]]
+    return with_body(func, SeqExpr([*blocks[:number], *parts, *after], replace(func.body.body)))
+
+
+#: a block is cut into blocks of these kinds
+KINDS = [(DataflowBlock, DataflowBlock), (DataflowBlock, BindingBlock),
+         (BindingBlock, DataflowBlock), (BindingBlock, DataflowBlock, BindingBlock)]
+
+
 def cuts(func):
-    """The function with one of its dataflow blocks cut in two, in every way."""
+    """The function with one of its dataflow blocks cut, in every way."""
     body = func.body
     if type(func) is not Function or type(body) is not SeqExpr:
         return
     for number, block in enumerate(body.blocks):
-        if type(block) is not DataflowBlock:
-            continue
-        for at in range(1, len(block.bindings)):
-            for kind in (DataflowBlock, BindingBlock):
-                replace = Replacer()
-                first, rest = block.bindings[:at], block.bindings[at:]
-                late = set().union(*(used_vars(b.value) for b in rest))
-                if kind is BindingBlock:
-                    late |= {b.var for b in rest}
-                parts = [DataflowBlock([rebound(b, replace, late) for b in first]),
-                         kind([rebound(b, replace, late if kind is BindingBlock else ())
-                               for b in rest])]
-                after = [type(x)([rebound(b, replace, ()) for b in x.bindings])
-                         for x in body.blocks[number + 1:]]
-                blocks = [*body.blocks[:number], *parts, *after]
-                yield with_body(func, SeqExpr(blocks, replace(body.body)))
+        if type(block) is DataflowBlock:
+            for kinds in KINDS:
+                for points in combinations(range(1, len(block.bindings)), len(kinds) - 1):
+                    yield cut(func, number, points, kinds)
 
 
 def with_local_inputs(func):
@@ -127,6 +137,7 @@ def test_scopes_are_kept_where_a_block_is_cut(module):
         except GradientError:  # asks for one block
             continue
         assert relax.analysis.verify_well_formed(made), f"{mod.script()}\n{made.script()}"
+        check_roundtrip(made, show_meta=True)
         arguments = arguments_of(mod)
         if arguments is None or signature(mod) != signature(made):
             continue
