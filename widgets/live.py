@@ -96,7 +96,8 @@ class Live(View):
         """`choices` is a `mlc_lab.observe.live.Choices`."""
         self.source = choices
         self._lock = threading.RLock()
-        self._lanes = {"rest": _Lane(self._next), "accesses": _Lane(self._watched)}
+        self._lanes = {"rest": _Lane(self._next), "accesses": _Lane(self._watched),
+                       "ahead": _Lane(self._ahead)}
         self._moved, self._knob, self._closed = 0.0, 0, False
         self._moves = 0  # how often the hand moved
         self._failed: set[tuple[str, str]] = set()  # what is not tried again, and of which point
@@ -212,9 +213,9 @@ class Live(View):
 
     def _work(self, lane: _Lane) -> None:
         """Compute what is missing: in one thread the accesses, where the reader looks at them; in
-        another one first of the state that is shown its counts, its machine code, then its time
-        when the hand is still; then all that of the other choices of the knob that was moved last,
-        the nearest first. What cannot be computed is said, and the rest goes on."""
+        another one of the state that is shown its counts, its machine code, then its time when the
+        hand is still; after that, in a third one, all that of the other choices of the knob that
+        was moved last, the nearest first. What cannot be computed is said, and the rest goes on."""
         trouble = ""
         while True:
             lane.wake.clear()
@@ -240,7 +241,12 @@ class Live(View):
         """One of the acts, and show what was found."""
         said, act = self._acts[what]
         self._say_busy(lane, said)
-        found = act(point) if what == "accesses" else act(point, wanted)
+        if what == "accesses":
+            found = act(point)
+        elif lane is self._lanes["ahead"] and what != "measure":
+            found = act(point, wanted, ahead=True)
+        else:
+            found = act(point, wanted)
         with self._lock:
             if self._closed:
                 return
@@ -275,7 +281,7 @@ class Live(View):
         with self._lock:
             lane.busy = said
             if not self._closed:
-                self.busy = self._lanes["rest"].busy or self._lanes["accesses"].busy
+                self.busy = next(filter(None, (one.busy for one in self._lanes.values())), "")
 
     def _done(self, what: str, point: Point) -> bool:
         """Whether an act has been done, or cannot be."""
@@ -293,7 +299,7 @@ class Live(View):
     def _next(self) -> tuple[str, Point] | None:
         """What to compute next, and of which point."""
         with self._lock:
-            at, before, knob = self._at, self._before, self._knob
+            at, before = self._at, self._before
             for what in ("count", "compile"):
                 if not self._done(what, at):
                     return what, at
@@ -305,7 +311,13 @@ class Live(View):
             for what in ("measure", "whole"):
                 if not self._done(what, at):
                     return (what, at) if still else ("wait", at)
-            if rest < self.ahead_s:
+        return None
+
+    def _ahead(self) -> tuple[str, Point] | None:
+        """What to compute ahead, and of which point, once all is known of what is shown."""
+        with self._lock:
+            at, knob = self._at, self._knob
+            if self._next() is not None or time.monotonic() - self._moved < self.ahead_s:
                 return "wait", at
             states = nearest(self.source, at.state, knob)
             if knob and self.source.knobs[0].kind == "form":  # to compare with

@@ -23,7 +23,10 @@ nothing in any scheme of replacement, so that case, by far the most frequent, is
 
 from __future__ import annotations
 
+import functools
+
 from ..machine.caches import CacheHierarchy, CacheLevel
+from ..runtime import jit
 from ..runtime.llir import FunctionText, ModuleText
 
 #: sets of more ways are searched by a loop, not by one vector comparison
@@ -42,8 +45,8 @@ def site_words(hierarchy: CacheHierarchy) -> int:
     return SITE_HEAD + len(hierarchy)
 
 
-def _table(name: str, size: int, ty: str) -> str:
-    return f"{name} = internal global [{size} x {ty}] zeroinitializer, align 64"
+def _table(name: str, size: int, ty: str, linkage: str = "internal") -> str:
+    return f"{name} = {linkage} global [{size} x {ty}] zeroinitializer, align 64"
 
 
 class _Level:
@@ -199,7 +202,8 @@ class _Level:
         number, level = self.number, self.level
         ordered = level.replacement in ("lru", "fifo") and self.ways > 1
         params = [("i64", "line"), ("i32", "write"), ("i64", "site")]
-        with self.m.function("i32", f"sim_find{number}", params, "internal",
+        linkage = "internal" if number else ""  # a program calls the first
+        with self.m.function("i32", f"sim_find{number}", params, linkage,
                              "noinline nounwind") as f:
             at, row = self.row(f, "%line")
             tag = self.tag(f, "%line")
@@ -298,24 +302,69 @@ def _set_of(f: FunctionText, line: str, sets: int, cores: int) -> str:
     return f.op(f"add i64 {at}, {f.op(f'mul i64 {core}, {sets}')}")
 
 
-def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: bool = False,
-                    cores: int = 1) -> None:
-    """Define the simulator of a hierarchy for accesses that stand at `sites` places.
+def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, log: bool = False, cores: int = 1
+                    ) -> None:
+    """Define the whole simulator of a hierarchy for accesses of one site, but for what a program
+    calls (`write_entries`).
 
     With `log` it also writes the lines that leave the first level to `sim_gone`.
     """
     if cores > 1:
         m.globals.append("@sim_core = global i64 0")
+    tables = [*_write_caches(m, hierarchy, log, cores), write_counts(m, hierarchy, 1)]
+    m.declare("void", "llvm.memset.p0.i64", ["ptr", "i8", "i64", "i1 immarg"])
+    with m.function("void", "sim_reset", []) as f:
+        for name, size, ty in tables:
+            nbytes = size * int(ty[1:]) // 8
+            f.do(f"call void @llvm.memset.p0.i64(ptr {name}, i8 0, i64 {nbytes}, i1 false)")
+        for number, level in enumerate(hierarchy.levels):
+            if level.replacement == "random":
+                f.store("i64", str(level.seed), f"@sim_random{number}")
+        f.ret()
+
+
+@functools.lru_cache(maxsize=32)
+def simulator_object(hierarchy: CacheHierarchy, cores: int) -> bytes:
+    """Object code of the simulator, but for the counts (`write_counts`) and, of several cores,
+    `sim_core`: these are in the program that it is linked with. It is the same for all programs, so
+    it is compiled once."""
+    where = jit.host_machine()
+    m = ModuleText(where.triple, where.data_layout)
+    m.globals.append("@sim_counts = external global i64")
+    if cores > 1:
+        m.globals.append("@sim_core = external global i64")
+    _write_caches(m, hierarchy, False, cores)
+    _write_entries(m, hierarchy.levels[0], cores, "", "nounwind")
+    return jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
+
+
+def write_inlined(m: ModuleText, hierarchy: CacheHierarchy, cores: int) -> None:
+    """Define the common case of each entry point once more, for LLVM to put into a program that is
+    linked with `simulator_object`."""
+    m.globals.append("@sim_last = external global i32")
+    m.declare("i32", "sim_find0", ["i64", "i32", "i64"])
+    m.declare("i32", "sim_lines", ["i64", "i64", "i32", "i64"])
+    _write_entries(m, hierarchy.levels[0], cores, "available_externally", "alwaysinline nounwind")
+
+
+def write_counts(m: ModuleText, hierarchy: CacheHierarchy, sites: int) -> tuple[str, int, str]:
+    """Define the counts of accesses that stand at `sites` places. Their table."""
+    counts = ("@sim_counts", max(sites, 1) * site_words(hierarchy), "i64")
+    m.globals.append(_table(*counts, ""))
+    with m.function("ptr", "sim_state", []) as f:
+        f.ret("ptr @sim_counts")
+    return counts
+
+
+def _write_caches(m: ModuleText, hierarchy: CacheHierarchy, log: bool, cores: int
+                  ) -> list[tuple[str, int, str]]:
+    """Define the levels, and accesses that are not of the common case. The tables that they use."""
     if log:
         m.globals += ["@sim_gone = internal global ptr null", "@sim_gone_n = internal global i64 0",
                       "@sim_now = internal global i64 0"]
-    words = site_words(hierarchy)
     levels = hierarchy.levels
-    first = levels[0]
-    tables = [("@sim_counts", max(sites, 1) * words, "i64"), ("@sim_back", len(levels), "i64"),
-              ("@sim_last", first.sets * cores, "i32")]
-    for name, size, ty in tables:
-        m.globals.append(_table(name, size, ty))
+    tables = [("@sim_back", len(levels), "i64"), ("@sim_last", levels[0].sets * cores, "i32")]
+    m.globals += [_table(*tables[0]), _table(*tables[1], "")]
     for number, level in enumerate(levels):
         last = number == len(levels) - 1
         shift = 0 if last else _log2(levels[number + 1].line) - _log2(level.line)
@@ -325,27 +374,22 @@ def write_simulator(m: ModuleText, hierarchy: CacheHierarchy, sites: int, log: b
         code.write_find()
         if number:
             code.write_back()
-    inline = ("alwaysinline" if sites <= INLINED else "noinline") + " nounwind"
+    _write_lines(m, levels[0])
+    _write_masked(m, levels[0])
+    with m.function("ptr", "sim_written", []) as f:
+        f.ret("ptr @sim_back")
+    return tables
+
+
+def _write_entries(m: ModuleText, first: CacheLevel, cores: int, linkage: str, how: str) -> None:
+    """Define what a program calls, where the common case is looked for first."""
     for name, write in (("sim_read", 0), ("sim_write", 1)):
-        with m.function("void", name, [("i64", "address"), ("i64", "site")], "", inline) as f:
+        params = [("i64", "address"), ("i64", "site")]
+        with m.function("void", name, params, linkage, how) as f:
             _Level.bump(f, _site_slot(f, 0))
             _look(f, first, write, cores)
             f.ret()
-    _write_spans(m, first, cores, inline)
-    _write_masked(m, first)
-    m.declare("void", "llvm.memset.p0.i64", ["ptr", "i8", "i64", "i1 immarg"])
-    with m.function("void", "sim_reset", []) as f:
-        for name, size, ty in tables:
-            nbytes = size * int(ty[1:]) // 8
-            f.do(f"call void @llvm.memset.p0.i64(ptr {name}, i8 0, i64 {nbytes}, i1 false)")
-        for number, level in enumerate(levels):
-            if level.replacement == "random":
-                f.store("i64", str(level.seed), f"@sim_random{number}")
-        f.ret()
-    with m.function("ptr", "sim_state", []) as f:
-        f.ret("ptr @sim_counts")
-    with m.function("ptr", "sim_written", []) as f:
-        f.ret("ptr @sim_back")
+    _write_span(m, first, cores, linkage, how)
 
 
 def _log2(value: int) -> int:
@@ -367,11 +411,13 @@ def _look(f: FunctionText, first: CacheLevel, write: int, cores: int) -> None:
         f.call("i32", "sim_find0", [f"i64 {line}", f"i32 {write}", "i64 %site"])
 
 
-def _write_spans(m: ModuleText, first: CacheLevel, cores: int, inline: str) -> None:
-    """Accesses that may touch several lines."""
+_SPAN = [("i64", "address"), ("i64", "bytes"), ("i32", "write"), ("i64", "site")]
+
+
+def _write_lines(m: ModuleText, first: CacheLevel) -> None:
+    """Accesses of several lines."""
     shift = _log2(first.line)
-    params = [("i64", "address"), ("i64", "bytes"), ("i32", "write"), ("i64", "site")]
-    with m.function("i32", "sim_lines", params, "internal", "noinline nounwind") as f:
+    with m.function("i32", "sim_lines", _SPAN, "", "noinline nounwind") as f:
         low = f.op(f"lshr i64 %address, {shift}")
         end = f.op(f"sub i64 {f.op('add i64 %address, %bytes')}, 1")
         high = f.op(f"lshr i64 {end}, {shift}")
@@ -384,11 +430,16 @@ def _write_spans(m: ModuleText, first: CacheLevel, cores: int, inline: str) -> N
             with f.if_(deeper):
                 f.store("i32", found, worst)
         f.ret(f"i32 {f.load('i32', worst)}")
-    with m.function("i32", "sim_one", params, "", "nounwind") as f:
+    with m.function("i32", "sim_one", _SPAN, "", "nounwind") as f:
         _Level.bump(f, _site_slot(f, 0))
         f.ret("i32 " + f.call("i32", "sim_lines", ["i64 %address", "i64 %bytes", "i32 %write",
                                                     "i64 %site"]))
-    with m.function("void", "sim_span", params, "", inline) as f:
+
+
+def _write_span(m: ModuleText, first: CacheLevel, cores: int, linkage: str, how: str) -> None:
+    """Accesses that may touch several lines."""
+    shift = _log2(first.line)
+    with m.function("void", "sim_span", _SPAN, linkage, how) as f:
         _Level.bump(f, _site_slot(f, 0))
         end = f.op(f"sub i64 {f.op('add i64 %address, %bytes')}, 1")
         differing = f.op(f"lshr i64 {f.op(f'xor i64 %address, {end}')}, {shift}")
@@ -434,29 +485,3 @@ def _write_masked(m: ModuleText, first: CacheLevel) -> None:
             f.store("i64", f.op(f"lshr i64 {bits}, 1"), left)
             f.store("i64", f.op(f"add i64 {f.load('i64', at)}, %bytes"), at)
         f.ret()
-
-
-def write_replay(m: ModuleText, cores: int) -> None:
-    """Define `i64 sim_replay(n, addresses, bytes, writes, on, found, gone)`, for a simulator that
-    logs; `on` are the cores, read where there are several.
-
-    It simulates a list of accesses, tells of each at which level it was found, and writes pairs to
-    `gone`: the number of an access, and a line that the first level evicted for it. Gives the
-    number of pairs.
-    """
-    pointers = ("addresses", "bytes", "writes", "on", "found", "gone")
-    params = [("i64", "n"), *(("ptr", name) for name in pointers)]
-    with m.function("i64", "sim_replay", params, "", "nounwind") as f:
-        f.store("ptr", "%gone", "@sim_gone")
-        f.store("i64", "0", "@sim_gone_n")
-        with f.for_range("0", "%n") as i:
-            f.store("i64", i, "@sim_now")
-            if cores > 1:
-                f.store("i64", f.load("i64", f.gep("i64", "%on", i)), "@sim_core")
-            address = f.load("i64", f.gep("i64", "%addresses", i))
-            nbytes = f.load("i64", f.gep("i64", "%bytes", i))
-            write = f.op(f"zext i8 {f.load('i8', f.gep('i8', '%writes', i))} to i32")
-            level = f.call("i32", "sim_one", [f"i64 {address}", f"i64 {nbytes}", f"i32 {write}",
-                                              "i64 0"])
-            f.store("i8", f.op(f"trunc i32 {level} to i8"), f.gep("i8", "%found", i))
-        f.ret(f"i64 {f.load('i64', '@sim_gone_n')}")

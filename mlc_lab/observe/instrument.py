@@ -30,13 +30,17 @@ from ..runtime.llir import ModuleText
 from ..runtime.module import SYMBOL_PREFIX
 from ..runtime.native import SYMBOLS
 from ..tir.functor import pre_order
-from .cache_code import write_simulator
+from .cache_code import INLINED, simulator_object, write_counts, write_inlined
+from .inner_loop import statements_run
 from .measure import Unmeasurable, is_parallel, only_function, random_arrays, under_its_key
 from .report_code import PAGE, ROW_HEAD, CountingGen, Place, Plan, Site, register_arrays
 from .sharing_code import SharingGen, write_watch
 
 if TYPE_CHECKING:
     from ..target.target import TargetLike
+
+#: a run of so many statements takes less time than LLVM's optimisation would save
+BRIEF = 3_000_000
 
 __all__ = ["CountingGen", "Element", "Place", "Plan", "Program", "ROW_HEAD", "Site", "call",
            "concrete", "instrument"]
@@ -139,13 +143,19 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
                                            SharingGen if sharing else CountingGen)
     runtime = ModuleText(jit.host_machine().triple, jit.host_machine().data_layout)
     runtime.globals.append("@sim_arena = global ptr null")
-    exports = [SYMBOL_PREFIX + name]
+    exports, more = [SYMBOL_PREFIX + name], []
+    brief = statements_run(mod) <= BRIEF
     if sharing:
         write_watch(runtime, sharing)
         exports += ["share_words", "share_merge"]
     elif hierarchy is not None:
         _check_reach(hierarchy, plan.top)
-        write_simulator(runtime, hierarchy, len(plan.sites), cores=plan.threads)
+        write_counts(runtime, hierarchy, len(plan.sites))
+        if plan.threads > 1:
+            runtime.globals.append("@sim_core = global i64 0")
+        if not brief and len(plan.sites) <= INLINED:
+            write_inlined(runtime, hierarchy, plan.threads)
+        more.append(simulator_object(hierarchy, plan.threads))
         exports += ["sim_state", "sim_written"]
     else:
         _write_trace(runtime, plan.depth, capacity, first)
@@ -156,11 +166,11 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
     exports.append("sim_arena_slot")
     # The simulator is most of the work, and LLVM's own loop transformations gain nothing here.
     compiled = jit.compile_ir(text, imports=[*llvm._link_imports(imports), str(runtime)],
-                              vectorize=False, unroll=False)
+                              vectorize=False, unroll=False, level=0 if brief else 3)
     symbols = native_library.native_symbols([n for n in meta["needs"] if n in SYMBOLS])
     ffi = native_library.ffi_symbols()
     symbols.update({n: ffi[n] for n in meta["needs"] if n in ffi})
-    library = linking.link(compiled.obj, exports, symbols)
+    library = linking.link([compiled.obj, *more], exports, symbols)
     arena = _arena(plan, spare)
     slot = ctypes.CFUNCTYPE(ctypes.c_void_p)(library.address("sim_arena_slot"))()
     ctypes.c_void_p.from_address(slot).value = arena.ctypes.data

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..above import above
 from ..ir.module import IRModule
+from ..reading.collector import makes_many
 from ..schedule import Schedule, ScheduleError
 from ..schedule.trace import Trace
 from .live_knobs import Knob, Knobs, key_of, knobs_of, needs_of, places, replayed, told_apart
@@ -149,6 +150,7 @@ class Choices(Knobs, Programs):
         """The state that the schedule has itself."""
         return [knob.start for knob in self.knobs]
 
+    @makes_many  # a search of a large notebook for garbage takes longer than the replay
     def point(self, values: Any) -> Point:
         """The program of a state: that of its replay, or what refused a step of it."""
         state = self.plain(self.state_of(values))

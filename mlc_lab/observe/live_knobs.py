@@ -73,11 +73,13 @@ class Knobs:
         state: list[Value] = []
         for knob, value in zip(self.knobs, values):
             if knob.kind == "order":
-                if not isinstance(value, (list, tuple)) or sorted(value) != list(
-                        range(len(knob.labels))):
+                if not isinstance(value, (list, tuple)) or len(value) != len(knob.labels) or not (
+                        all(n in value for n in range(len(value)))):
                     raise ValueError(f"{value!r} is no order of {', '.join(knob.labels)}")
                 state.append([int(v) for v in value])
             elif knob.kind == "switch":
+                if value not in (True, False):
+                    raise ValueError(f"{knob.name} is True or False, not {value!r}")
                 state.append(bool(value))
             elif isinstance(value, int) and 0 <= value < len(knob.labels):
                 state.append(int(value))
@@ -94,16 +96,23 @@ class Knobs:
         for what there is not.
         """
         names = [k.name for k in self.knobs]
-        found = [n for n in names if n == name] or [n for n in names if n.startswith(name)]
+        found = [n for n in names if n == name] or [n for n in names if n.startswith(str(name))]
         if len(found) != 1:
             raise ValueError(f"there is no knob {name!r}, or more than one: there are "
                              f"{', '.join(names)}")
         at = names.index(found[0])
         knob = self.knobs[at]
         if knob.kind == "switch":
+            if isinstance(value, str) and value in knob.labels:
+                return at, bool(knob.labels.index(value))
+            if value not in (True, False):
+                raise ValueError(f"{knob.name} is on or off, True or False; {value!r} was given")
             return at, bool(value)
         if knob.kind == "order":
-            return at, [knob.labels.index(v) if v in knob.labels else -1 for v in value]
+            loops = list(value) if isinstance(value, (list, tuple)) else []
+            if sorted(map(str, loops)) != sorted(knob.labels):
+                raise ValueError(f"{value!r} is no order of {', '.join(knob.labels)}")
+            return at, [knob.labels.index(str(loop)) for loop in loops]
         if str(value) not in knob.labels:
             raise ValueError(f"{name} is one of {', '.join(knob.labels)}")
         return at, knob.labels.index(str(value))

@@ -81,7 +81,7 @@ def always() -> bool:
     return True
 
 
-@dataclass
+@dataclass(eq=False)
 class _Work:
     """What a child is at: until when it is left alone, and whether it was ended."""
 
@@ -118,7 +118,8 @@ class Programs:
         self.hierarchy = as_hierarchy(self.caches)
         self._child: Isolated | None = None
         self._watcher: Isolated | None = None
-        self._work: _Work | None = None
+        self._works: list[_Work] = []
+        self._finding = threading.Lock()
         self._long: Isolated | None = None
         self._measurement: Measurement | None = None
         self._accesses: dict[int, dict[str, Any]] = {}
@@ -151,11 +152,13 @@ class Programs:
         self.count_misses(point)
         return self.compile(point)
 
-    def count_misses(self, point: Point, wanted: Wanted = always) -> dict[str, Any]:
+    def count_misses(self, point: Point, wanted: Wanted = always, ahead: bool = False
+                     ) -> dict[str, Any]:
         """Count the cache misses of a point's program, in a process of its own. Of one that runs
         long its beginning is counted ("part" of "counts" says how much of it). Its cost.
 
-        `wanted` says whether the hand has not moved on before it was begun; see `give_way`."""
+        `wanted` says whether the hand has not moved on before it was begun; see `give_way`. What is
+        counted `ahead` is counted in another process, so that what is asked for need not wait."""
         if point.error is not None or point.counted:
             return self.cost(point)
         program = self.recording.programs[point.program]
@@ -170,7 +173,7 @@ class Programs:
                     return self._found(point, {"counts": {
                         "message": "not counted: it runs long, and cannot be cut short"}})
                 short, part = made
-            with self._at_work(self.child, wanted) as work:
+            with self._at_work(self._counting(ahead), wanted) as work:
                 counts = self._counted(work.child, short, self.hierarchy)
             if work.given_up:
                 return self.cost(point)
@@ -180,13 +183,13 @@ class Programs:
         point.counted = True
         return self.cost(point)
 
-    def compile(self, point: Point, wanted: Wanted = always) -> dict[str, Any]:
+    def compile(self, point: Point, wanted: Wanted = always, ahead: bool = False) -> dict[str, Any]:
         """Find the inner loop of a point's program in machine code, in a process of its own. Its
-        cost."""
+        cost. See `count_misses`."""
         if point.error is not None or point.compiled:
             return self.cost(point)
         if "inner" not in self.cost(point):
-            with self._at_work(self.child, wanted) as work:
+            with self._at_work(self._counting(ahead), wanted) as work:
                 inner = self._counted(work.child, self.modules[point.program], None)
             if work.given_up:
                 return self.cost(point)
@@ -197,7 +200,8 @@ class Programs:
     def _found(self, point: Point, found: dict[str, Any]) -> dict[str, Any]:
         """Add to the cost of a point's program. Its cost."""
         program = self.recording.programs[point.program]
-        program.cost = {**(program.cost or {}), **found}
+        with self._finding:  # another thread may have found something else
+            program.cost = {**(program.cost or {}), **found}
         lift(self.recording, dtype_of(self.modules[0]))
         return program.cost
 
@@ -208,6 +212,11 @@ class Programs:
         if child is None:
             child = self._child = Isolated(None, self.target, self.sizes, trusted=self.trusted)
         return child
+
+    def _counting(self, ahead: bool) -> Isolated:
+        """The process that counts what is asked for; ahead of that, the one that takes times: so
+        nothing is counted beside what is timed."""
+        return self._timer().child if ahead else self.child
 
     @property
     def watcher(self) -> Isolated:
@@ -231,21 +240,20 @@ class Programs:
     def _at_work(self, child: Isolated, wanted: Wanted, patience_s: float = PATIENCE_S
                  ) -> Iterator[_Work]:
         """While a child works: `give_way` may end it. Then what it answered is no answer."""
-        work = self._work = _Work(child, time.monotonic() + patience_s)
+        work = _Work(child, time.monotonic() + patience_s)
+        self._works.append(work)
         if not wanted():  # the hand moved on just now
             self._leave(work)
         try:
             yield work
         finally:
-            if self._work is work:
-                self._work = None
+            self._works.remove(work)
 
     def give_way(self) -> None:
         """The hand moved on: what another thread computes for longer than it is worth to wait for
         is ended. It is begun again when it is asked for again."""
         self.stop()
-        work = self._work
-        if work is not None:
+        for work in list(self._works):
             self._leave(work)
 
     def _leave(self, work: _Work) -> None:
@@ -255,7 +263,7 @@ class Programs:
             work.given_up = True
             work.child.close()
             return
-        timer = threading.Timer(left, lambda: self._leave(work) if self._work is work else None)
+        timer = threading.Timer(left, lambda: self._leave(work) if work in self._works else None)
         timer.daemon = True
         timer.start()
 
@@ -353,7 +361,7 @@ class Programs:
         """End the processes. What another thread waits for is not found, and begun again when it is
         asked for again."""
         self.stop()
-        if (work := self._work) is not None:
+        for work in list(self._works):
             work.given_up = True
         children = [self._child, self._watcher, getattr(self._measurement, "_child", None)]
         self._child = self._watcher = self._measurement = None

@@ -17,7 +17,7 @@ from ..lower import default_passes
 from ..lower.pipeline import named_passes
 from ..tir import stmt as s
 from ..tir.expr import IterVar
-from ..tir.functor import following, pre_order
+from ..tir.functor import all_statements, following
 from .program import KeyedPrinter, print_lines
 from .recording import Recorder
 
@@ -94,33 +94,36 @@ class Origins:
         if lines is None:
             return
         if isinstance(old, s.For):
-            for node in pre_order(new):
+            for node in all_statements(new):
                 if type(node) is s.For:
                     self.table.setdefault(node.loop_var, lines)
             return
         self.table[new] = self.table.get(new, frozenset()) | lines
         if isinstance(new, _LEAVES):
             return
-        for node in pre_order(new):
+        for node in all_statements(new):
             if isinstance(node, _LEAVES):
                 self.table.setdefault(node, lines)
 
 
-def lower_traced(mod: IRModule, target: TargetLike = None) -> Lowered:
+def lower_traced(mod: IRModule, target: TargetLike = None, stages: bool = True) -> Lowered:
     """Run the lowering passes of a target, following every statement.
 
-    The first stage, "input", is the program itself. Raises what the passes raise; the stages up to
-    there are in the error's `stages`.
+    The first stage, "input", is the program itself. Without `stages` none is printed. Raises what
+    the passes raise; the stages up to there are in the error's `stages`.
     """
     origins = Origins(mod)
     made = Lowered(mod, origins=origins.table)
-    made.stages.append(Stage("input", print_lines(mod, _ByOrigin(origins.of))))
+    if stages:
+        made.stages.append(Stage("input", print_lines(mod, _ByOrigin(origins.of))))
     try:
         for name, step in named_passes(default_passes(target)):
             with following(origins.rewritten):
                 after = step(mod)
             changed = after is not mod
             mod = after
+            if not stages:
+                continue
             lines = print_lines(mod, _ByOrigin(origins.of)) if changed else made.stages[-1].lines
             made.stages.append(Stage(name, lines, changed))
     except Exception as error:

@@ -129,7 +129,7 @@ class KeyedPrinter(Printer):
         key, names = self.recorder.key, self.names
         if defines:
             return tuple([
-                key("loop", names[item.loop_var], item.loop_var) if type(item) is s.For
+                key("loop", names[item.loop_var], item.loop_var) if isinstance(item, s.For)
                 else key("iterator", names[item.var], item.var) for item in defines])  # fmt: skip
         if self._buffer is not None:
             return (key("buffer", self._name(self._buffer), self._buffer),)
@@ -168,7 +168,7 @@ class KeyedPrinter(Printer):
             return (self._buffer_part(self._buffer),)
         node = self._stack[-1] if self._stack else None
         if defines:
-            return tuple([self._loop_part(item) if type(item) is s.For
+            return tuple([self._loop_part(item) if isinstance(item, s.For)
                           else self._iterator_part(item, node) for item in defines])  # fmt: skip
         if text[0] in "@#":
             return _ASIDE
@@ -194,7 +194,7 @@ class KeyedPrinter(Printer):
         kind = "thread" if loop.thread_tag else _LOOP_KINDS.get(loop.kind, "serial")
         return ("loop", self._name(loop.loop_var), extent, kind, loop.thread_tag)
 
-    def _iterator_part(self, iv: IterVar, realize: s.Stmt) -> Part:
+    def _iterator_part(self, iv: IterVar, realize: s.Stmt | None) -> Part:
         bound = extent = self.expr(iv.dom.extent)
         if isinstance(realize, s.BlockRealize):
             for own, value in zip(realize.block.iter_vars, realize.iter_values):

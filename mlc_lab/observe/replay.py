@@ -16,7 +16,7 @@ from ..machine.caches import CacheError, CacheHierarchy, as_hierarchy
 from ..runtime import jit, linking
 from ..runtime.llir import ModuleText
 from .cache import LevelCount, level_counts
-from .cache_code import SITE_HEAD, site_words, write_replay, write_simulator
+from .cache_code import SITE_HEAD, site_words, write_simulator
 
 #: reuse distance of the first use of a line
 FIRST_USE = -1
@@ -28,8 +28,8 @@ class _Simulator:
     def __init__(self, hierarchy: CacheHierarchy, cores: int) -> None:
         where = jit.host_machine()
         m = ModuleText(where.triple, where.data_layout)
-        write_simulator(m, hierarchy, 1, log=True, cores=cores)
-        write_replay(m, cores)
+        write_simulator(m, hierarchy, log=True, cores=cores)
+        _write_replay(m, cores)
         names = ["sim_replay", "sim_reset", "sim_state", "sim_written"]
         obj = jit.compile_ir(str(m), where, vectorize=False, unroll=False).obj
         library = self.library = linking.link(obj, names, {})
@@ -41,6 +41,32 @@ class _Simulator:
     def words(self, symbol: str, count: int) -> list[int]:
         address = ctypes.CFUNCTYPE(ctypes.c_void_p)(self.library.address(symbol))()
         return list((ctypes.c_int64 * count).from_address(address))
+
+
+def _write_replay(m: ModuleText, cores: int) -> None:
+    """Define `i64 sim_replay(n, addresses, bytes, writes, on, found, gone)`, for a simulator that
+    logs; `on` are the cores, read where there are several.
+
+    It simulates a list of accesses, tells of each at which level it was found, and writes pairs to
+    `gone`: the number of an access, and a line that the first level evicted for it. Gives the
+    number of pairs.
+    """
+    pointers = ("addresses", "bytes", "writes", "on", "found", "gone")
+    params = [("i64", "n"), *(("ptr", name) for name in pointers)]
+    with m.function("i64", "sim_replay", params, "", "nounwind") as f:
+        f.store("ptr", "%gone", "@sim_gone")
+        f.store("i64", "0", "@sim_gone_n")
+        with f.for_range("0", "%n") as i:
+            f.store("i64", i, "@sim_now")
+            if cores > 1:
+                f.store("i64", f.load("i64", f.gep("i64", "%on", i)), "@sim_core")
+            address = f.load("i64", f.gep("i64", "%addresses", i))
+            nbytes = f.load("i64", f.gep("i64", "%bytes", i))
+            write = f.op(f"zext i8 {f.load('i8', f.gep('i8', '%writes', i))} to i32")
+            level = f.call("i32", "sim_one", [f"i64 {address}", f"i64 {nbytes}", f"i32 {write}",
+                                              "i64 0"])
+            f.store("i8", f.op(f"trunc i32 {level} to i8"), f.gep("i8", "%found", i))
+        f.ret(f"i64 {f.load('i64', '@sim_gone_n')}")
 
 
 @functools.lru_cache(maxsize=32)

@@ -178,15 +178,17 @@ class Typed(Knobs):
         home = self._taken(point)
         return home.count(point) if home is not None else {}
 
-    def count_misses(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
+    def count_misses(self, point: TypedPoint, wanted: Wanted = always, ahead: bool = False
+                     ) -> dict[str, Any]:
         """See `Programs.count_misses`."""
         home = self._taken(point)
-        return home.count_misses(point, wanted) if home is not None else {}
+        return home.count_misses(point, wanted, ahead) if home is not None else {}
 
-    def compile(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
+    def compile(self, point: TypedPoint, wanted: Wanted = always, ahead: bool = False
+                ) -> dict[str, Any]:
         """See `Programs.compile`."""
         home = self._taken(point)
-        return home.compile(point, wanted) if home is not None else {}
+        return home.compile(point, wanted, ahead) if home is not None else {}
 
     def measure(self, point: TypedPoint, wanted: Wanted = always) -> dict[str, Any]:
         """See `Programs.measure`."""

@@ -82,7 +82,7 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     Without a loop the counts are those of all instructions. Raises what the lowering and the code
     generator raise.
     """
-    lowered = lower_traced(mod, target)
+    lowered = lower_traced(mod, target, stages=False)
     code = machine_code(lowered.module, lowered.origins, target, ir=False)
     loop = main_loop(code.loops, work_by_line(mod, lowered.origins, sizes), width_of)
     if loop is None:

@@ -108,14 +108,18 @@ def _free_dropped() -> None:
 
 
 def link(
-    obj: bytes, exports: Iterable[str], symbols: Mapping[str, int], keep: tuple[Any, ...] = ()
+    obj: bytes | Iterable[bytes], exports: Iterable[str], symbols: Mapping[str, int],
+    keep: tuple[Any, ...] = (),
 ) -> Library:
-    """Link object code into this process.
+    """Link object code, of one module or of several that use each other, into this process.
 
     ``symbols`` gives addresses for undefined names beyond those of the process itself. Raises
     RuntimeError naming what is missing.
     """
-    builder = binding().JITLibraryBuilder().add_object_img(obj).add_current_process()
+    builder = binding().JITLibraryBuilder()
+    for one in [obj] if isinstance(obj, bytes) else obj:
+        builder.add_object_img(one)
+    builder.add_current_process()
     for name in exports:
         builder.export_symbol(name)
     for name, address in symbols.items():

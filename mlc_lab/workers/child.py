@@ -8,6 +8,7 @@ one. When the parent is gone, so is the worker.
 from __future__ import annotations
 
 import contextlib
+import gc
 import importlib
 import inspect
 import os
@@ -66,6 +67,7 @@ def _set_up(module: Any, request: dict) -> bool:
     load = getattr(module, "load", None)
     if load is not None:
         load(request.get("role"))
+    gc.freeze()  # what was imported stays: each search for garbage would walk over it
     return bool(request.get("memory")) and limit_memory(request["memory"])
 
 

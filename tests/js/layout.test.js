@@ -50,7 +50,17 @@ test("a scale of one value has room around it, and whole numbers stay whole", ()
 });
 
 test("the elements of a buffer have a cell each", () => {
-  for (const dims of [[], [7], [128], [100], [6, 5], [2, 3, 4], [2, 3, 4, 5]]) {
+  for (const dims of [
+    [],
+    [7],
+    [128],
+    [100],
+    [6, 5],
+    [2, 3, 4],
+    [16, 42, 42],
+    [65536],
+    [2, 3, 4, 5],
+  ]) {
     const grid = gridOf(dims);
     const cells = new Set();
     for (let e = 0; e < grid.count; e++) {
@@ -65,6 +75,19 @@ test("four dimensions are a matrix of tiles", () => {
   const grid = gridOf([2, 2, 3, 4]);
   assert.deepEqual([grid.rows, grid.columns, grid.tall, grid.wide], [6, 8, 3, 4]);
   assert.deepEqual([grid.row(12), grid.column(12)], [0, 4]);
+});
+
+test("what would be a high column is about square", () => {
+  for (const [dims, rows, columns] of /** @type {[number[], number, number][]} */ ([
+    [[16, 42, 42], 168, 168],
+    [[17, 42, 42], 714, 42], // a prime number of them
+    [[2, 42, 42], 84, 42],
+    [[65536], 256, 256],
+    [[4096], 64, 64],
+  ])) {
+    const grid = gridOf(dims);
+    assert.deepEqual([grid.rows, grid.columns], [rows, columns]);
+  }
 });
 
 test("in a tree of attempts branches never share a place", () => {

@@ -35,3 +35,13 @@ test("the chart of choices leaves gaps, and says what is refused", () => {
   assert.equal(svg.match(/d="M[^"]*"/)?.[0].match(/M/g)?.length, 2);
   assert.equal(drawChoices([{ label: "1" }], "time", 0, 400, "Time"), "");
 });
+
+test("long words at the ends of a chart are not cut off", () => {
+  const choices = [
+    { label: "vectors of columns", misses: 900 },
+    { label: "vectors of channels", misses: 10 },
+  ];
+  const svg = drawChoices(choices, "misses", 0, 400, "L1 misses");
+  assert.match(svg, /<text x="0" y="\d+" text-anchor="start">vectors of columns/);
+  assert.match(svg, /<text x="400" y="\d+" text-anchor="end">vectors of channels/);
+});

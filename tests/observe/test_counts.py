@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mlc_lab.observe import instrument
 from mlc_lab.observe.counts import count_accesses
 from mlc_lab.script import tir as T
 from mlc_lab.tir import Schedule
@@ -118,3 +119,21 @@ def test_every_schedule_reads_and_writes_the_lines_of_its_buffers(rows, columns,
 def test_a_level_that_is_not_there_is_named():
     with pytest.raises(KeyError, match="there are L1"):
         count_accesses(matmul(4), "1K:2").level("L7")
+
+
+@pytest.mark.parametrize("name", ["rows", "parallel", "masked"])
+def test_short_and_long_runs_are_counted_alike(name, monkeypatch):
+    """Of a short run the code is not optimised, and the simulator is not put into it."""
+    sch = Schedule(matmul(30 if name == "masked" else 32))
+    i, j, k = sch.get_loops("C")
+    _, j1 = sch.split(j, factors=[None, 8])
+    if name != "rows":
+        sch.vectorize(j1)
+    if name == "parallel":
+        sch.parallel(i)
+    caches, found = "1K:2, 4K:4:64:fifo, 16K:8:128:plru", []
+    for brief in (instrument.BRIEF, 0):
+        monkeypatch.setattr(instrument, "BRIEF", brief)
+        found.append(count_accesses(sch.mod, caches, threads=3))
+    assert found[0].to_dict() == found[1].to_dict()
+    assert found[0].levels[0].misses > 100

@@ -1,5 +1,6 @@
 """Schedules with numbers, steps and orders left open: what can be chosen, and what follows."""
 
+import gc
 import json
 import re
 
@@ -242,3 +243,32 @@ def main(a: T.handle, n: T.int32):
 """))
     with pytest.raises(ValueError, match="constant extent"):
         free.split(free.get_loops("A")[0], factors=[None, live("tile", 4)])
+
+
+@pytest.mark.parametrize(("name", "value"), [
+    ("tile", 0), ("tile", -8), ("tile", 10**30), ("tile", float("nan")), ("tile", [8]),
+    ("vectorize", 2), ("vectorize", "never"), ("vectorize", None), ("order", ["j_0"] * 4),
+    ("order", "ij"), ("order", 5), ("order", [None, 1, "i", "p"]), (None, 8), ("", 8)])
+def test_what_there_is_not_is_refused_by_name(lab, name, value):
+    with pytest.raises(ValueError, match=r"is one of|on or off|is no order of|there is no knob"):
+        lab.named(name, value)
+
+
+@pytest.mark.parametrize("bad", ["ab", [0, "a", 1, 2], [0, 1, 2, None], [0, 0, 1, 2], 7])
+def test_a_page_that_sends_no_state_is_refused(lab, bad):
+    kinds = [knob.kind for knob in lab.knobs]
+    for at in (kinds.index("order"), kinds.index("switch")):
+        with pytest.raises(ValueError, match=r"is no order of|is True or False"):
+            lab.state_of([bad if n == at else value for n, value in enumerate(lab.first)])
+
+
+def test_a_step_is_off_by_the_word_that_the_page_has_for_it(lab):
+    assert lab.named("vectorize", "off")[1] is False
+    assert lab.named("vectorize", "on")[1] is True
+
+
+def test_no_search_for_garbage_while_a_state_is_replayed(lab, monkeypatch):
+    met, made = [], lab._made
+    monkeypatch.setattr(lab, "_made", lambda *rest: (met.append(gc.isenabled()), made(*rest))[1])
+    lab.point([2, *lab.first[1:]])
+    assert met == [False] and gc.isenabled()

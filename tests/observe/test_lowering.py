@@ -42,6 +42,18 @@ def test_every_statement_of_the_last_stage_knows_a_line():
                 assert traced.origins[node]
 
 
+def test_without_stages_the_origins_are_the_same():
+    mod = schedule().mod
+
+    def origins(stages):
+        made = lower_traced(mod, stages=stages)
+        assert bool(made.stages) == stages
+        return [sorted(made.origins[node]) for func in made.module.functions.values()
+                for node in pre_order(func.body) if type(node) is BufferStore]
+
+    assert origins(stages=False) == origins(stages=True)
+
+
 def test_a_line_of_each_stage_leads_back_to_its_statement():
     traced = lower_traced(schedule().mod)
     start = traced.stages[0]

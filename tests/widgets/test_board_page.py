@@ -177,3 +177,14 @@ def test_a_search_moves_before_its_first_result(chromium, tmp_path):
         seen = [bar.get_by_text(f"for {seconds} s").wait_for() for seconds in (2, 3)]
         assert len(seen) == 2
         assert page.get_by_text("no trial succeeded").count() == 0
+
+
+@pytest.mark.parametrize("width", [560, 800])
+def test_the_chart_can_be_read_where_there_is_little_room(chromium, url, width):
+    with open_page(chromium, width=width) as page:
+        page.goto(url)
+        page.wait_for_selector(".mark")
+        heights = page.locator(".plot .tick").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().height)")
+        assert min(heights) >= 9.5  # a font of 8 pixels
+        assert page.evaluate("document.documentElement.scrollWidth") <= width

@@ -53,7 +53,7 @@ def test_after_many_quick_changes_the_last_one_is_shown_with_its_counts(view):
     assert at_rest(one)
     expected = count_accesses(one.source.module(one._at), CACHES).to_dict()
     assert one.point["cost"]["counts"] == expected and one.point["cost"]["time"] > 0
-    assert one.point["state"] == one.state and one.source._work is None
+    assert one.point["state"] == one.state and not one.source._works
 
 
 def test_a_view_says_whether_it_is_known_what_a_change_did(view):
@@ -91,8 +91,29 @@ def test_what_is_asked_for_while_a_thread_ends_is_computed(view):
     assert at_rest(one)
 
 
+def test_what_is_counted_ahead_keeps_nothing_waiting(view):
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        def counted(self, *rest):
+            begun.set()
+            go_on.wait(60)
+            return {"message": "it took long"}
+
+        def close(self):
+            """It goes on, as a process that does not end at once."""
+
+    one = view()
+    one.ahead_s, counting = 0.0, one.source._counting
+    one.source._counting = lambda ahead: Slow() if ahead else counting(ahead)
+    assert begun.wait(60)
+    one.set("tile", 16)
+    assert at_rest(one) and not go_on.is_set()
+    go_on.set()
+
+
 def test_an_error_in_the_middle_is_said_and_the_rest_goes_on(view):
-    def fails(point, wanted=None):
+    def fails(point, wanted=None, ahead=False):
         raise RuntimeError("no such instruction")
 
     one = view(compile=fails, accesses=fails)
@@ -109,7 +130,7 @@ def test_processes_are_not_ended_while_one_thread_still_works(view, monkeypatch)
     monkeypatch.setattr(live_view, "IDLE_S", 0.05)
     closed, begun, go_on = [], threading.Event(), threading.Event()
 
-    def slow(point, wanted=None):
+    def slow(point, wanted=None, ahead=False):
         begun.set()
         go_on.wait(10)
         point.counted = True

@@ -173,6 +173,49 @@ def test_the_address_holds_the_state(page, lab):
     assert page.locator(".knob output").first.inner_text() == "8"
 
 
+def becomes(page, tile):
+    there = "tile => document.querySelector('.knob output').textContent === tile"
+    page.wait_for_function(there, arg=tile)
+
+
+def test_another_address_and_going_back_change_the_state(page, lab):
+    tile = page.locator(".knob output").first
+    own, address = tile.inner_text(), page.url.split("#")[0]
+    states = [json.dumps([n, *lab.first[1:]], separators=(",", ":")) for n in (0, 2)]
+    for state, shown in zip(states, ("4", "16")):
+        page.evaluate("state => { location.hash = encodeURIComponent(state) }", state)
+        becomes(page, shown)
+        assert f"({shown})" in program(page)
+    page.go_back()
+    becomes(page, "4")
+    page.evaluate("() => { location.hash = '#[99]' }")  # no state: nothing changes
+    page.wait_for_timeout(100)
+    assert tile.inner_text() == "4"
+    page.evaluate("() => { location.hash = '' }")
+    becomes(page, own)
+    assert page.url.startswith(address)
+
+
+def test_on_paper_nothing_is_cut_off(page):
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 720, "height": 1000})  # a sheet of A4
+    for where in (".pane.program", ".nest-pane", ".asm"):
+        over = "e => [e.scrollHeight - e.clientHeight, e.scrollWidth - e.clientWidth]"
+        assert max(page.locator(where).evaluate(over)) <= 1, where
+
+
+def test_controls_stand_beside_each_other_where_there_is_little_room(chromium, lab, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text(write(lab, lab.first), encoding="utf-8")
+    with open_page(chromium, width=600) as page:
+        page.goto(path.as_uri())
+        page.wait_for_selector(".program .l")
+        left = page.locator(".knob").evaluate_all(
+            "all => all.map(one => Math.round(one.getBoundingClientRect().left))")
+        assert len(set(left)) > 1
+        assert page.evaluate("document.documentElement.scrollWidth") <= 600
+
+
 @pytest.mark.parametrize("width", [800, 1600])
 def test_nothing_is_wider_than_the_page(chromium, lab, tmp_path, width):
     (tmp_path / "live.html").write_text(write(lab, lab.first), encoding="utf-8")

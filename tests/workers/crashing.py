@@ -1,5 +1,6 @@
 """A service for tests of workers: it dies, hangs, eats memory, or answers nonsense."""
 
+import gc
 import os
 import sys
 import time
@@ -43,5 +44,10 @@ def count(request):
     return {"status": "ok", "upto": request["upto"]}
 
 
+def searched(request):
+    """How many objects a search for garbage walks over, and how many it leaves out."""
+    return {"status": "ok", "walked": len(gc.get_objects()), "left": gc.get_freeze_count()}
+
+
 HANDLERS = {"count": count, "crash": crash, "hang": hang, "take": take, "echo": echo,
-            "garble": garble}
+            "garble": garble, "searched": searched}

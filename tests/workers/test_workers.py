@@ -43,6 +43,15 @@ def test_a_pool_outlives_its_workers():
         pool.close()
 
 
+def test_no_search_for_garbage_walks_over_what_was_imported():
+    worker = Worker("crashing")
+    try:
+        found = worker.call({"do": "searched"}, 60)
+        assert found["left"] > 10 * found["walked"]
+    finally:
+        worker.close()
+
+
 def test_memory_is_limited():
     pool = WorkerPool(1, lambda: Worker("crashing", memory=256 << 20))
     try:

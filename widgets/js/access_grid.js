@@ -13,8 +13,24 @@ const LARGEST = 22;
 const SMALLEST = 2;
 const MAX_CELLS = 65536;
 const TRAIL = 10;
+/** Rows of a buffer that are not too many below each other. */
+const TALL = 256;
 /** What an element is to the cache: what its cell is painted for. */
 const [EMPTY, CAME, INSIDE, LEFT, UNPAINTED] = [0, 1, 2, 3, 255];
+
+/**
+ * Four dimensions as rows and columns of tiles. Three that would be a high column are so, too: in as
+ * many columns as make it about square. Of other shapes null.
+ * @param {number[]} dims
+ */
+function tilesOf(dims) {
+  if (dims.length === 4) return dims;
+  const [count, tall, wide] = dims;
+  if (dims.length !== 3 || count * tall <= TALL) return null;
+  let across = 1;
+  for (let n = 2; n * n * wide <= count * tall; n++) if (count % n === 0) across = n;
+  return [count / across, across, tall, wide];
+}
 
 /**
  * Where the elements of a buffer of some shape are drawn: { rows, columns, count, tall, wide,
@@ -43,8 +59,10 @@ export function gridOf(dims) {
     column,
   });
   if (dims.length < 2) {
-    const columns =
+    let columns =
       count > 64 ? (count % 64 === 0 ? 64 : Math.ceil(Math.sqrt(count))) : Math.max(1, count);
+    // a long list is about as high as wide
+    while (count > 2 * columns * columns && count % (2 * columns) === 0) columns *= 2;
     const rows = Math.ceil(count / columns);
     return grid(
       rows,
@@ -55,8 +73,9 @@ export function gridOf(dims) {
       (e) => e % columns,
     );
   }
-  if (dims.length === 4) {
-    const [down, across, tall, wide] = dims;
+  const tiles = tilesOf(dims);
+  if (tiles) {
+    const [down, across, tall, wide] = tiles;
     const tile = tall * wide;
     return grid(
       down * tall,
@@ -180,7 +199,7 @@ export class BufferGrid {
     const { columns, rows } = this.#grid;
     const cell = Math.max(
       SMALLEST,
-      Math.min(LARGEST, Math.floor(share / columns), Math.max(4, Math.floor(440 / rows))),
+      Math.min(LARGEST, Math.floor(share / columns), Math.floor(440 / rows)),
     );
     const scale = window.devicePixelRatio || 1;
     if (cell === this.#cell && scale === this.#scale) return;

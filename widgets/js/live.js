@@ -88,6 +88,9 @@ export class Live {
     this.stopTheme = followTheme(this.root);
     /** @type {[string, () => void][]} */
     this.listeners = [];
+    /** What the page shows without a state in its address. */
+    this.own = structuredClone(model.get("state"));
+    this.addressed = () => this.#goToAddress();
   }
 
   /** Draw it, and follow the model. */
@@ -96,6 +99,7 @@ export class Live {
     this.listeners = Object.entries(this.followed());
     for (const [name, listener] of this.listeners) this.model.on(`change:${name}`, listener);
     this.observer.observe(this.#charts);
+    window.addEventListener("hashchange", this.addressed);
     this.prose = new Prose(this.root, this.knobs, (at, choice) => this.set(at, choice));
     this.show();
     this.drawBusy();
@@ -123,6 +127,7 @@ export class Live {
   }
 
   remove() {
+    window.removeEventListener("hashchange", this.addressed);
     this.panes.remove();
     this.stopTheme();
     this.observer.disconnect();
@@ -273,7 +278,12 @@ export class Live {
     // under their places where they have room, else the first and the last
     const all = knob.labels.length <= 12 && knob.labels.join("").length <= 26;
     const shown = all ? knob.labels : [knob.labels[0], knob.labels[knob.labels.length - 1]];
-    const ticks = shown.map((label) => h("span", {}, label));
+    // so far apart that they do not touch on the narrowest slider, some 150 pixels wide
+    const widest = Math.max(...shown.map((label) => label.length)) + 1;
+    const every = Math.ceil((widest * 6.6 * (shown.length - 1)) / 150) || 1;
+    const ticks = shown.map((label, n) =>
+      h("span", { class: all && n % every ? "more" : "" }, label),
+    );
     const element = h(
       "div",
       { class: "knob" },
@@ -517,6 +527,16 @@ export class Live {
     } catch {
       return null; // no text of an address
     }
+  }
+
+  /** Another address was given, or the reader went back: what is no state changes nothing. */
+  #goToAddress() {
+    const bare = this.model.get("all") && this.model.get("addressed") && !location.hash;
+    /** @type {Data.KnobValue[] | null} */
+    const state = bare ? this.own : this.#shared();
+    if (!state || same(state, this.state)) return;
+    this.moved = state.findIndex((v, n) => !same(v, this.state[n]));
+    this.choose(state);
   }
 
   /**
