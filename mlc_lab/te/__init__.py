@@ -32,7 +32,8 @@ pow = power
 AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
 
 __all__ = [
-    "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
+    "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation",
+    "PlaceholderOp", "Reduce",
     "ScanOp", "Schedule", "Stage", "Tensor", "TensorComputeOp", "TensorSlice", "Var", "abs",
     "all", "any", "comm_reducer", "compute", "create_prim_func", "create_schedule",
     "decl_tensor_intrin", "extern", "extern_primfunc", "max", "min", "placeholder", "pow",
