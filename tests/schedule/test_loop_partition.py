@@ -55,6 +55,12 @@ def test_a_part_is_scheduled_like_any_other_nest():
     kept(double, act)
 
 
+def test_a_block_right_under_the_loop_gives_its_name():
+    sch = kept(double, lambda s: s.loop_partition(s.get_loops("B")[1], [5, None]))
+    assert sch.get(sch.get_block("B_j_common")).reads
+    assert sch.get(sch.get_block("B_j1_partition")).writes
+
+
 def test_a_part_of_one_iteration_can_bind_a_number():
     sch = kept(double, partitioned([1, None], preserve_unit_iters=False))
     assert sch.state.realize_of(sch.get_sref(sch.get_block("B_i0"))).iter_values[0].value == 0

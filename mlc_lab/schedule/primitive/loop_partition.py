@@ -48,17 +48,18 @@ def loop_partition(state: ScheduleState, loop: StmtSRef,
 
     After `sch.loop_partition(i, factors=[None, 16])`::
 
-        with T.block("B_i_common"):
-            with T.block("B_i0_partition"):
-                for i0 in range(112):
-                    with T.block("B_i0"):
-                        vi = T.axis.spatial(112, i0)
-                        B[vi] = A[vi] * T.float32(2.0)
-            with T.block("B_i1_partition"):
-                for i1 in range(112, 128):
-                    with T.block("B_i1"):
-                        vi = T.axis.spatial((112, 128), i1)
-                        B[vi] = A[vi] * T.float32(2.0)
+        with T.block("root"):
+            with T.block("B_i_common"):
+                with T.block("B_i0_partition"):
+                    for i0 in range(112):
+                        with T.block("B_i0"):
+                            vi = T.axis.spatial(112, i0)
+                            B[vi] = A[vi] * T.float32(2.0)
+                with T.block("B_i1_partition"):
+                    for i1 in range(112, 128):
+                        with T.block("B_i1"):
+                            vi = T.axis.spatial((112, 128), i1)
+                            B[vi] = A[vi] * T.float32(2.0)
 
     Errors: the loop has a constant start and extent and no annotation or thread binding; factors
     are positive numbers and not more than the extent together; a reduction that the loop runs over
@@ -70,7 +71,7 @@ def loop_partition(state: ScheduleState, loop: StmtSRef,
     stmt: For = loop.stmt
     start, sizes = _sizes(stmt, factors)
     _can_be_copied(stmt)
-    realizes = list(child_realizes(stmt.body))
+    realizes = list(child_realizes(stmt))
     name = "_".join([*(r.block.name_hint for r in realizes[:1]), stmt.loop_var.name])
     owners = {r.buffer.data: r.buffer for n in pre_order(stmt.body) if type(n) is Block
               for r in (*n.reads, *n.writes)}
