@@ -50,6 +50,15 @@ def _split(p: Palette) -> list[Parameter]:
             Parameter("disable_predication", "bool", False, advanced=True)]  # fmt: skip
 
 
+def _partition(p: Palette) -> list[Parameter]:
+    extent = op.as_int(p.stmt.extent)
+    if extent is None or extent < 2:
+        raise NotHere("a loop of known extent", f"loop {p.stmt.loop_var.name} has no two "
+                      "iterations of which it is known where to part them")  # fmt: skip
+    return [p.picked("loop"), Parameter("factors", "ints", [extent // 2]),
+            Parameter("preserve_unit_iters", "bool", True, advanced=True)]  # fmt: skip
+
+
 def _fuse(p: Palette) -> list[Parameter]:
     chain = p.chain()
     below = chain[position(chain, p.stmt) :]
@@ -172,6 +181,7 @@ def _blockize(p: Palette) -> list[Parameter]:
 
 LOOP_TABLE: dict[str, Callable[[Palette], list[Parameter]]] = {
     "split": _split,
+    "loop_partition": _partition,
     "fuse": _fuse,
     "merge": _merge,
     "reorder": _reorder,
@@ -352,8 +362,8 @@ BLOCK_TABLE: dict[str, Callable[[Palette], list[Parameter]]] = {
 
 #: how a view groups them
 GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("Loops", ("split", "fuse", "merge", "reorder", "parallel", "vectorize", "unroll", "bind",
-               "add_unit_loop")),
+    ("Loops", ("split", "loop_partition", "fuse", "merge", "reorder", "parallel", "vectorize",
+               "unroll", "bind", "add_unit_loop")),
     ("Where it is computed", ("compute_at", "reverse_compute_at", "compute_inline",
                               "reverse_compute_inline")),
     ("Reduction and padding", ("decompose_reduction", "rfactor", "decompose_padding",

@@ -20,6 +20,7 @@ from mlc_lab.schedule.primitive.get_consumers import get_consumers as _get_consu
 from mlc_lab.schedule.primitive.get_loops import get_loops as _get_loops
 from mlc_lab.schedule.primitive.get_output_blocks import get_output_blocks as _get_output_blocks
 from mlc_lab.schedule.primitive.get_producers import get_producers as _get_producers
+from mlc_lab.schedule.primitive.loop_partition import loop_partition as _loop_partition
 from mlc_lab.schedule.primitive.merge import merge as _merge
 from mlc_lab.schedule.primitive.pad_einsum import pad_einsum as _pad_einsum
 from mlc_lab.schedule.primitive.parallel import parallel as _parallel
@@ -73,6 +74,7 @@ class Primitives:
     get_loops = _get_loops
     get_output_blocks = _get_output_blocks
     get_producers = _get_producers
+    loop_partition = _loop_partition
     merge = _merge
     pad_einsum = _pad_einsum
     parallel = _parallel

@@ -220,6 +220,15 @@ class Schedule(Primitives):
         """A new seed drawn from this schedule's generator."""
         return self._rng.randint(1, 2**31 - 1)
 
+    def can_decompose_padding(self, block: Any, loop: Any) -> bool:
+        """Whether `decompose_padding(block, loop)` would be accepted now; nothing is changed."""
+        trial = self.copy()
+        try:
+            trial.decompose_padding(block, loop)
+        except ScheduleError:
+            return False
+        return True
+
     def copy(self, also: Mapping[Any, StmtSRef] | None = None) -> "Schedule":
         """A schedule of its own in the same state; the random variables are valid in both.
 

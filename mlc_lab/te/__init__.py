@@ -11,6 +11,7 @@ manner of TVM's first years (`te.create_schedule`).
 
 from ..tir import op as _op
 from ..tir.expr import CommReducer, IterVar, Reduce, Var
+from ..tir.function import IndexMap as _IndexMap
 from ..tir.op import *  # noqa: F403
 from ..tir.op import abs, all, any, max, min, power, round
 from ..tir.reduction import comm_reducer, prod, sum
@@ -26,9 +27,13 @@ from .tensor_compute import TensorComputeOp
 from .tensor_intrin import decl_tensor_intrin
 
 pow = power
+#: stands between the indices of a layout where one axis of memory ends: `lambda i, j: [i,
+#: te.AXIS_SEPARATOR, j]`
+AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
 
 __all__ = [
-    "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation", "PlaceholderOp", "Reduce",
+    "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation",
+    "PlaceholderOp", "Reduce",
     "ScanOp", "Schedule", "Stage", "Tensor", "TensorComputeOp", "TensorSlice", "Var", "abs",
     "all", "any", "comm_reducer", "compute", "create_prim_func", "create_schedule",
     "decl_tensor_intrin", "extern", "extern_primfunc", "max", "min", "placeholder", "pow",

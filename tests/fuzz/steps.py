@@ -132,6 +132,11 @@ class Steps:
         self.sch.split(loop, factors, preserve_unit_iters=not self.draw.chance(20),
                        disable_predication=exact and self.draw.chance(20))
 
+    def loop_partition(self):
+        factors = self.draw.choice([[None, 2], [1, None], [1], [2, 1, None], [3, 1], [None, 1, 1]])
+        self.sch.loop_partition(self.loop(), factors,
+                                preserve_unit_iters=not self.draw.chance(20))
+
     def fuse(self):
         loops = self.loops()
         first = self.draw.integer(0, max(len(loops) - 2, 0))

@@ -122,6 +122,25 @@ def test_in_other_loops():
         check(sch, before)
 
 
+def test_whether_it_can_be_done_is_asked_without_doing_it():
+    sch, before = start(pad2d)
+    i, j = sch.get_loops("y")
+    assert sch.can_decompose_padding("y", i) and sch.can_decompose_padding("y", j)
+    assert sch.mod is before and not sch.trace.insts[3:]
+
+    @T.prim_func
+    def pads_nothing(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+        for i in range(8):
+            with T.block("B"):
+                vi = T.axis.spatial(8, i)
+                B[vi] = T.if_then_else(0 <= vi and vi < 8, A[vi], T.float32(0))
+
+    sch = Schedule(pads_nothing)
+    assert not sch.can_decompose_padding("B", sch.get_loops("B")[0])
+    refused(pads_nothing, lambda s: s.decompose_padding("B", s.get_loops("B")[0]),
+            "padding_pattern")
+
+
 def test_it_takes_a_complete_block():
     sch = Schedule(row_sum)
     with pytest.raises(ScheduleError) as caught:

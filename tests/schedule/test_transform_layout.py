@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mlc_lab import te
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
@@ -145,6 +146,14 @@ def test_an_unchecked_map():
 def test_a_dimension_may_be_turned_around():
     sch, before = start(chain)
     sch.transform_layout("B", "B", lambda i, j: (j, 15 - i))
+    check(sch, before)
+
+
+def test_tensor_expressions_name_the_separator_too():
+    assert te.AXIS_SEPARATOR == IndexMap.AXIS_SEPARATOR
+    sch, before = start(chain)
+    sch.transform_layout("B", ("write", 0), lambda i, j: [i // 4, te.AXIS_SEPARATOR, i % 4, j])
+    assert "axis_separators=[1]" in sch.mod.script()
     check(sch, before)
 
 

@@ -51,8 +51,8 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
                 B[vi + 6] = A[vi]
 
     Errors: the block is complete; its body is one store of `if_then_else(condition, value,
-    constant)`, the condition bounds on single iterators; `loop` is around the block and holds
-    nothing else; different iterations store different elements.
+    constant)`, the condition bounds on single iterators that do not always hold; `loop` is around
+    the block and holds nothing else; different iterations store different elements.
     """
     is_block(block)
     is_loop(loop)
@@ -78,6 +78,7 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
         at = item
     store, condition, value, constant = _pattern(stmt)
     bounds = _bounds(stmt, condition)
+    _pads_something(stmt, bounds)
     fill, filler = _filling_nest(stmt, realize, store, constant, inner)
     nest, made = _copying_nest(stmt, realize, store, value, bounds, inner)
     state.replace(loop, seq(fill, nest), {stmt: made})
@@ -140,6 +141,14 @@ def _bounds(stmt: Block, condition: PrimExpr) -> dict[Var, tuple[int, int]]:
             raise Refusal("condition_is_a_box", f"the condition never holds for {iv.var.name}",
                           nodes=[stmt])
     return box
+
+
+def _pads_something(stmt: Block, bounds: dict[Var, tuple[int, int]]) -> None:
+    if all(bounds.get(iv.var) == (low, low + extent) for iv in stmt.iter_vars
+           if (low := op.as_int(iv.dom.min)) is not None
+           and (extent := op.as_int(iv.dom.extent)) is not None):
+        raise Refusal("padding_pattern", f"block {stmt.name_hint} does not pad: its condition "
+                      "holds everywhere, so the constant would be stored in vain", nodes=[stmt])
 
 
 def _filling_nest(stmt: Block, realize: BlockRealize, store: BufferStore, constant: PrimExpr,
