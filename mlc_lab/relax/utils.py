@@ -36,7 +36,7 @@ class _Copier(PyExprMutator):
 
     def __init__(self, func: Function) -> None:
         super().__init__()
-        self.dims = {v: E.Var(v.name, v.dtype) for v in defined_symbolic_vars(func)}
+        self.dims = {v: type(v)(v.name, v.dtype) for v in defined_symbolic_vars(func)}
 
     def visit_prim_expr(self, expr: E.PrimExpr) -> E.PrimExpr:
         return substitute(expr, self.dims) if self.dims else expr
