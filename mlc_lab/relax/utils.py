@@ -48,7 +48,7 @@ class _Copier(PyExprMutator):
 
 
 def copy_with_new_vars(func: Function) -> Function:
-    """The same function, with new variables, symbolic ones too: two copies can stand in a module."""
+    """The same function, with new variables, symbolic ones too: both can stand in a module."""
     return _Copier(func).visit_expr(func)
 
 

@@ -351,8 +351,8 @@ class StatementParser(AssignmentParser):
 
 
 def _runs_each_time(context: BlockContext, body: S.Stmt) -> bool:
-    """Whether an init stands before the body as any statement does: no axis is of a reduction. Where
-    the body goes on from what it stored, an axis was meant to be, and the block is refused."""
+    """Whether an init stands before the body as any statement does: no axis is of a reduction.
+    Where the body goes on from what it stored, one was meant to be, and the block is refused."""
     if any(iv.iter_type == E.IterVar.CommReduce for iv in context.iter_vars):
         return False
     stored = {n.buffer for n in pre_order(context.init) if isinstance(n, S.BufferStore)}

@@ -102,6 +102,18 @@ def test_statements_that_do_nothing_are_removed():
     assert type(found.body) is S.BufferStore
 
 
+@T.prim_func
+def never(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        for j in range(i - 20):
+            A[i] = T.float32(j)
+
+
+def test_a_loop_that_never_has_an_iteration_is_removed():
+    found = RemoveNoOp()(IRModule({"main": never}))["main"]
+    assert type(found.body) is S.Evaluate
+
+
 def random_index(rng, depth):
     """Text of an integer expression of i and j."""
     if depth == 0:

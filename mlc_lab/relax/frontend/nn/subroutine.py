@@ -36,7 +36,7 @@ class SubroutineMixin:
         super().__init_subclass__(**options)
         forward = vars(cls).get("forward")
         if callable(forward):
-            setattr(cls, "forward", _choosing(forward))
+            cls.forward = _choosing(forward)  # type: ignore[attr-defined]
 
     def parameters(self) -> Iterator[Any]:
         """The parameters, which the function takes behind the arguments."""
