@@ -128,14 +128,14 @@ def test_unit_loops_disappear_and_pragmas_become_attributes():
 
 def test_a_condition_that_uses_an_iterator_of_its_block_is_refused():
     program = from_source("""
-@T.prim_func(check_well_formed=False)
+@T.prim_func
 def main(A: T.Buffer((8,), "float32")):
     for i in range(8):
         with T.block("A"):
             v = T.axis.spatial(8, i)
             T.where(v < 6)
             A[v] = T.float32(1)
-""")
+""", check_well_formed=False)
     with pytest.raises(LowerError, match="the condition v < 6 of block 'A' uses v"):
         ConvertBlocksToOpaque()(IRModule({"main": program}))
 
