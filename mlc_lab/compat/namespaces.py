@@ -34,8 +34,11 @@ TABLE: dict[str, dict[str, str]] = {
         "DiagnosticError": "mlc_lab.ir:DiagnosticError", "TVMError": "mlc_lab.ir:MLCError",
     },
     "_ffi": {
-        "*": "mlc_lab.runtime.registry", "base": "mlc_lab.compat.namespaces:error",
+        "*": "mlc_lab.runtime.registry", "base": "mlc_lab.compat.namespaces:ffi_base",
         "convert": "mlc_lab.runtime:convert",
+    },
+    "ffi_base": {
+        "*": "mlc_lab.compat.python_types", "TVMError": "mlc_lab.ir:MLCError",
     },
     "container": {  # lists and dicts are Python's own here
         "Array": "collections.abc:Sequence", "Map": "collections.abc:Mapping",
