@@ -102,8 +102,13 @@ class _RemoveNoOp(Mutator):
         return node if body is node.body else node.replace(body=body)
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
-        then = self.visit(node.then_case)
-        other = self.visit(node.else_case) if node.else_case is not None else None
+        with self.analyzer.constraint_scope(node.condition):
+            then = self.visit(node.then_case)
+        other = None
+        if node.else_case is not None:
+            negated = self.analyzer.simplify(logical_not(node.condition))
+            with self.analyzer.constraint_scope(negated):
+                other = self.visit(node.else_case)
         if _does_nothing(other):
             other = None
         condition = self.visit(node.condition)
@@ -125,6 +130,8 @@ class _RemoveNoOp(Mutator):
         return seq(*kept)
 
     def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        if not any(type(e) in (BufferLoad, Call) for e in pre_order(node.value)):
+            self.analyzer.bind(node.var, node.value, True)
         body = self.visit(node.body)
         if _does_nothing(body) and _without_effect(node.value):
             return NO_OP
