@@ -94,6 +94,11 @@ TABLE: dict[str, dict[str, str]] = {
         "substitute": "mlc_lab.tir:substitute",
     },
     "tir_tensor_intrin": {},
+    "script_parser_tir_entry": {
+        "prim_func": "mlc_lab.script.tir:prim_func", "macro": "mlc_lab.script.tir:macro",
+        "Buffer": "mlc_lab.script.tir:Buffer", "BufferProxy": "mlc_lab.script.tir:Buffer",
+        "Ptr": "mlc_lab.script.tir:Ptr", "PtrProxy": "mlc_lab.script.tir:Ptr",
+    },
     "script_parser_relax_entry": {
         "*": "mlc_lab.relax.script.words",
         "ObjectProxy": "mlc_lab.relax.script.names:Object",

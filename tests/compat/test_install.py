@@ -224,3 +224,14 @@ def test_tuples_of_types_that_old_code_asks_by():
         assert isinstance("a", string_types) and isinstance(1.5, numeric_types)
         assert py_str(b"a") == "a" and TVMError is tvm.error.TVMError
     """)
+
+
+def test_the_entries_of_the_parser():
+    run("""
+        import mlc_lab
+        mlc_lab.compat.install()
+        from tvm.script.parser.tir.entry import Buffer, macro, prim_func
+        from tvm.script.parser.relax.entry import TensorProxy
+        from tvm.script import tir as T
+        assert prim_func is T.prim_func and Buffer is T.Buffer and macro is T.macro
+    """)
