@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from types import TracebackType
 from typing import Any
 
 #: what installs a package, where pip calls it by another name
@@ -45,7 +46,8 @@ def unregister(ipython: Any) -> None:
     ipython.set_custom_exc((), None)
 
 
-def _explain(ipython: Any, kind: Any, error: Any, trace: Any, tb_offset: int | None = None) -> Any:
+def _explain(ipython: Any, kind: type[BaseException], error: BaseException,
+             trace: TracebackType | None, tb_offset: int | None = None) -> None:
     """Show that a package is not there, and how to get it."""
     ipython.showtraceback((kind, error, trace), tb_offset=tb_offset)
     package = (getattr(error, "name", "") or "").partition(".")[0]

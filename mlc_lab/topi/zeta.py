@@ -14,7 +14,9 @@ from .. import te
 from ..te.tensor import Tensor
 from ..tir import ir_builder
 from ..tir import op as O
+from ..tir.buffer import Buffer
 from ..tir.expr import PrimExpr
+from ..tir.ir_builder import BufferVar, IRBuilder
 from .broadcast import broadcast_shape
 from .special import digamma
 from .utils import product, simplify, unravel, zero_of
@@ -44,7 +46,7 @@ def zeta(s: Tensor, q: Tensor) -> Tensor:
     1, for q below 0 where s is not a whole number, and for q below minus a million."""
     shape = [simplify(d) for d in broadcast_shape(s.shape, q.shape)]
 
-    def body(ins: Any, outs: Sequence[Any]) -> Any:
+    def body(ins: Sequence[Buffer], outs: Sequence[Buffer]) -> Any:
         ib = ir_builder.create()
         out = ib.buffer_ptr(outs[0])
         powers, starts = map(ib.buffer_ptr, ins)
@@ -75,7 +77,8 @@ def zeta(s: Tensor, q: Tensor) -> Tensor:
     return te.extern([shape], [s, q], body, dtype=s.dtype, name="zeta", tag="zeta")
 
 
-def _sum(ib: Any, x: PrimExpr, first: PrimExpr, total: Any, term: Any, a: Any, left: Any) -> None:
+def _sum(ib: IRBuilder, x: PrimExpr, first: PrimExpr, total: BufferVar, term: BufferVar,
+         a: BufferVar, left: BufferVar) -> None:
     """The terms one by one, and then the tail, unless the terms have become too small to matter."""
     tiny = _c(2.0 ** -53)
     a[0] = first

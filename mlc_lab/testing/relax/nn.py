@@ -22,6 +22,7 @@ from mlc_lab.ir.module import IRModule
 from mlc_lab.relax.frontend.nn import SubroutineMixin
 from mlc_lab.relax.op.grad import end_checkpoint, start_checkpoint
 from mlc_lab.runtime import array
+from mlc_lab.tir import PrimExpr
 
 
 def _builder() -> relax.BlockBuilder:
@@ -37,12 +38,12 @@ def emit(expr: relax.Expr, name_hint: str = "") -> relax.Var:
     return _builder().emit(expr, name_hint)
 
 
-def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> relax.Var:
+def emit_te(func: Callable[..., Any], *args: object, **kwargs: object) -> relax.Var:
     """Bind what a tensor expression gives, in the function that is being built."""
     return _builder().emit_te(func, *args, **kwargs)
 
 
-def _variable(shape: Any, dtype: str, name: str) -> relax.Var:
+def _variable(shape: object, dtype: str, name: str) -> relax.Var:
     if not isinstance(shape, (list, tuple)):
         raise TypeError(f"the shape of {name!r} must be a list or a tuple, it is {shape!r}")
     builder = relax.BlockBuilder.current()
@@ -61,14 +62,14 @@ class _Variables(type):
 class Placeholder(metaclass=_Variables):
     """A variable for an input of a model."""
 
-    def __new__(cls, shape: Any, dtype: str = "float32", name: str = "data") -> Any:
+    def __new__(cls, shape: object, dtype: str = "float32", name: str = "data") -> Any:
         return _variable(shape, dtype, name)
 
 
 class Parameter(metaclass=_Variables):
     """A variable for a parameter of a model."""
 
-    def __new__(cls, shape: Any, dtype: str = "float32", name: str = "param") -> Any:
+    def __new__(cls, shape: object, dtype: str = "float32", name: str = "param") -> Any:
         return _variable(shape, dtype, name)
 
 
@@ -95,7 +96,7 @@ class Module(SubroutineMixin):
         """What the module makes of its input."""
         raise NotImplementedError(f"{type(self).__name__}.forward")
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: object, **kwargs: object) -> Any:
         return self.forward(*args, **kwargs)
 
 
@@ -128,7 +129,8 @@ class LogSoftmax(Module):
 class Linear(Module):
     """input @ weight + bias."""
 
-    def __init__(self, in_features: Any, out_features: Any, bias: bool = True) -> None:
+    def __init__(self, in_features: int | PrimExpr, out_features: int | PrimExpr,
+                 bias: bool = True) -> None:
         self.in_features, self.out_features = in_features, out_features
         self.weight = Parameter((in_features, out_features), name="linear_weight")
         self.bias = Parameter((out_features,), name="linear_bias") if bias else None
@@ -152,23 +154,23 @@ def init_params(mod: IRModule) -> list[Any]:
     return params
 
 
-def _each(value: Any, func: Callable[[Any], Any]) -> Any:
+def _each(value: object, func: Callable[[Any], Any]) -> Any:
     """`func` of an expression, or of those in a list."""
     if isinstance(value, (list, tuple)):
         return [func(v) if isinstance(v, relax.Expr) else v for v in value]
     return func(value) if isinstance(value, relax.Expr) else value
 
 
-def checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def checkpoint(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """What `func` gives, computed again by the gradient and not kept for it."""
     result = func(*_each(args, start_checkpoint),
                   **{k: _each(v, start_checkpoint) for k, v in kwargs.items()})
     return _each(result, end_checkpoint)
 
 
-def emit_checkpoint(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def emit_checkpoint(func: Callable[..., Any], *args: object, **kwargs: object) -> Any:
     """`checkpoint`, its borders bound to variables whose names end in _scp and _ecp."""
-    def begin(value: Any) -> Any:
+    def begin(value: object) -> object:
         if not isinstance(value, relax.Var):
             return value
         return emit(start_checkpoint(value), f"{value.name_hint}_scp")
@@ -198,7 +200,8 @@ def emit_checkpoint_sequential(functions: Sequence[Callable[[Any], Any]],
         raise ValueError(f"segments begin at 0 and rise to {count}, they are {list(segments)}")
 
     for begin, end in zip(starts, starts[1:]):
-        def run(value: Any, part: Any = functions[begin:end]) -> Any:
+        def run(value: object, part: Sequence[Callable[[Any], Any]] = functions[begin:end]
+                ) -> object:
             for function in part:
                 value = function(value)
             return value

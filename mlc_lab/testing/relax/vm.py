@@ -3,26 +3,28 @@ check of functions that were saved."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Callable
 
 import numpy as np
 
 import mlc_lab as tvm
+from mlc_lab.relax import VirtualMachine
+from mlc_lab.runtime import NDArray
 
 from ..arrays import assert_allclose
 
 
-def _of_arrays(name: str, compute: Any) -> None:
+def _of_arrays(name: str, compute: Callable[..., Any]) -> None:
     """Register what a function of numpy arrays gives."""
-    def packed(*args: Any) -> Any:
+    def packed(*args: NDArray) -> NDArray:
         return tvm.nd.array(np.asarray(compute(*(a.numpy() for a in args))))
 
     tvm.register_func(f"test.vm.{name}", packed, override=True)
 
 
-def _into_last(name: str, compute: Any) -> None:
+def _into_last(name: str, compute: Callable[..., Any]) -> None:
     """Register a function that fills its last argument."""
-    def packed(*args: Any) -> None:
+    def packed(*args: NDArray) -> None:
         *given, out = args
         out.copyfrom(np.asarray(compute(*(a.numpy() for a in given))))
 
@@ -41,7 +43,7 @@ tvm.register_func("test.vm.get_device_id", lambda device: device.device_id, over
 tvm.register_func("test.vm.check_if_defined", lambda x: x is not None, override=True)
 
 
-def check_saved_func(vm: Any, func_name: str, *inputs: Any) -> Any:
+def check_saved_func(vm: VirtualMachine, func_name: str, *inputs: object) -> Any:
     """What a function of the machine gives, after a look that it gives the same when it was saved
     with its arguments."""
     saved = f"{func_name}_saved"

@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from typing import Any, Callable, Iterable, Iterator
+from typing import Any, Callable, Iterable, Iterator, Mapping, Sequence
 
 from ....above import above
 from ....ir.module import GlobalVar
@@ -32,7 +32,7 @@ class SubroutineMixin:
     #: whether calls of the module are calls of a function
     define_subroutine: bool = False
 
-    def __init_subclass__(cls, **options: Any) -> None:
+    def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
         forward = vars(cls).get("forward")
         if callable(forward):
@@ -61,7 +61,8 @@ def _choosing(forward: Callable[..., Any]) -> Callable[..., Any]:
 class _Subroutine:
     """One call of a module on its way to a function."""
 
-    def __init__(self, module: Any, forward: Callable[..., Any], args: Any, kwargs: Any) -> None:
+    def __init__(self, module: Any, forward: Callable[..., Any], args: Sequence[object],
+                 kwargs: Mapping[str, object]) -> None:
         self.bb = builder()
         self.module, self.forward = module, forward
         self.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=.)(?=[A-Z][a-z])", "_",
@@ -84,7 +85,7 @@ class _Subroutine:
             else:
                 self.args.append(self.taken(name, value))
 
-    def taken(self, name: str, value: Any) -> Any:
+    def taken(self, name: str, value: object) -> Any:
         """An argument as `forward` gets it: tensors are parameters of the function."""
         if isinstance(value, (Tensor, Object)):
             return wrap_nested(self.param(name, value._expr), name)
@@ -166,7 +167,7 @@ def _printed() -> Any:
     return None if effect is None else effect.effect
 
 
-def _expr(value: Any, what: str) -> Expr:
+def _expr(value: object, what: str) -> Expr:
     if isinstance(value, (Tensor, Object)):
         return value._expr
     if isinstance(value, (tuple, list)):

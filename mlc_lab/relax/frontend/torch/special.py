@@ -39,7 +39,7 @@ def _zeta(im: Importer, x: Operand, q: Operand) -> Any:
 
 
 @rule("polygamma", "special_polygamma")
-def _polygamma(im: Importer, n: Any, x: Any) -> Any:
+def _polygamma(im: Importer, n: Operand, x: Operand) -> Any:
     if not isinstance(n, int):  # the method of a tensor: x.polygamma(n)
         n, x = x, n
     return im.kernel(lambda a: zetas.polygamma(n, a), as_float(im, x), name="polygamma")
@@ -53,7 +53,7 @@ def _frexp(im: Importer, x: Expr) -> Any:
 
 @rule("_grouped_mm", "grouped_mm")
 def _grouped(im: Importer, mat_a: Expr, mat_b: Expr, offs: Expr | None = None,
-             bias: Expr | None = None, out_dtype: Any = None) -> Any:
+             bias: Expr | None = None, out_dtype: object = None) -> Any:
     if bias is not None:
         raise ValueError("_grouped_mm with a bias is not translated, nor does torch compute it")
     dtype = im.dtype(mat_a) if out_dtype is None else str(out_dtype).rpartition(".")[2]
