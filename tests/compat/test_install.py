@@ -230,6 +230,8 @@ def test_the_entries_of_the_parser():
     run("""
         import mlc_lab
         mlc_lab.compat.install()
+        import tvm
+        assert tvm.script.parser.relax.entry.ObjectProxy is tvm.script.relax.Object
         from tvm.script.parser.tir.entry import Buffer, macro, prim_func
         from tvm.script.parser.relax.entry import TensorProxy
         from tvm.script import tir as T
