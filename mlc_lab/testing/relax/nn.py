@@ -38,7 +38,7 @@ def emit(expr: relax.Expr, name_hint: str = "") -> relax.Var:
     return _builder().emit(expr, name_hint)
 
 
-def emit_te(func: Callable[..., Any], *args: object, **kwargs: object) -> relax.Var:
+def emit_te(func: Callable[..., Any], *args: object, **kwargs: Any) -> relax.Var:
     """Bind what a tensor expression gives, in the function that is being built."""
     return _builder().emit_te(func, *args, **kwargs)
 
@@ -96,7 +96,7 @@ class Module(SubroutineMixin):
         """What the module makes of its input."""
         raise NotImplementedError(f"{type(self).__name__}.forward")
 
-    def __call__(self, *args: object, **kwargs: object) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs)
 
 
@@ -201,7 +201,7 @@ def emit_checkpoint_sequential(functions: Sequence[Callable[[Any], Any]],
 
     for begin, end in zip(starts, starts[1:]):
         def run(value: object, part: Sequence[Callable[[Any], Any]] = functions[begin:end]
-                ) -> object:
+                ) -> Any:
             for function in part:
                 value = function(value)
             return value

@@ -116,7 +116,7 @@ class _Subroutine:
         own = list({id(p): p for p in self.module.parameters()}.values())
         before = [p._expr if isinstance(p, Tensor) else p for p in own]
         names = {id(p): n.replace(".", "_") for n, p in _named(self.module)}
-        variables = [self.param(names.get(id(p), "") or e.name_hint, e)
+        variables = [self.param(names.get(id(p), "") or getattr(e, "name_hint", "param"), e)
                      for p, e in zip(own, before)]
         io = _printed()
         draft = f"{self.name}_draft"

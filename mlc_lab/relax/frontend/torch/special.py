@@ -39,7 +39,7 @@ def _zeta(im: Importer, x: Operand, q: Operand) -> Any:
 
 
 @rule("polygamma", "special_polygamma")
-def _polygamma(im: Importer, n: Operand, x: Operand) -> Any:
+def _polygamma(im: Importer, n: Any, x: Any) -> Any:
     if not isinstance(n, int):  # the method of a tensor: x.polygamma(n)
         n, x = x, n
     return im.kernel(lambda a: zetas.polygamma(n, a), as_float(im, x), name="polygamma")
