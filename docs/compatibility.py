@@ -58,6 +58,9 @@ NOT_PLANNED = [
 DIFFERS = [
     ("`import tvm`", "after `mlc_lab.compat.install()` or `%load_ext mlc_lab`; never where a real "
      "TVM is imported"),
+    ("a notebook of the time", "after `%load_ext mlc_lab`: lines that install TVM install the rest "
+     "only, and downloads are answered from the folder `MLC_LAB_DOWNLOADS` where the file lies "
+     "there"),
     ("nodes", "are immutable Python objects; lists in them are tuples"),
     ("TVMScript", "is parsed, never executed; names of the user's scope are looked up"),
     ("errors", "have other words than TVM's, and say what would be right; `tvm.TVMError` is the "

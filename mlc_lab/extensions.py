@@ -144,6 +144,7 @@ NAMES: dict[str, dict[str, str]] = {
         "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
     "topi": {"testing": "mlc_lab.testing.topi"},
+    "relax": {"testing": "mlc_lab.testing.relax"},
     "meta_schedule": {name: f"mlc_lab.compat.tune_config:{name}" for name in (
         "TuneConfig", "ReplayTraceConfig", "ReplayFuncConfig", "EvolutionarySearchConfig")},
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (

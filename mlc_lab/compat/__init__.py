@@ -54,20 +54,22 @@ def uninstall() -> None:
 
 
 def load_ipython_extension(ipython: Any) -> None:
-    """What `%load_ext mlc_lab` does: `import tvm` works, and there are `%%live` and `%%needs`."""
-    from . import magic, needs
+    """What `%load_ext mlc_lab` does: `import tvm` works, there are `%%live` and `%%needs`, and
+    cells that install or download do no harm (`old_cells.py`)."""
+    from . import magic, needs, old_cells
 
     install()
-    magic.register(ipython)
-    needs.register(ipython)
+    for part in (magic, needs, old_cells):
+        part.register(ipython)
 
 
 def unload_ipython_extension(ipython: Any) -> None:
     """What `%unload_ext mlc_lab` does."""
-    from . import magic
+    from . import magic, needs, old_cells
 
     uninstall()
-    magic.unregister(ipython)
+    for part in (magic, needs, old_cells):
+        part.unregister(ipython)
 
 
 __all__ = ["CompatError", "install", "load_ipython_extension", "uninstall",

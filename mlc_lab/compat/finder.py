@@ -17,8 +17,9 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "autotvm.tuner": "meta_schedule.legacy.tuners",
            "autotvm.record": "meta_schedule.legacy.records",
            "auto_scheduler": "meta_schedule.legacy.auto_scheduler",
-           "_ffi.base": "error",
            "relax.transform.transform": "relax.transform",
+           "relax.testing": "testing.relax",
+           **{f"relax.testing.{name}": f"testing.relax.{name}" for name in ("nn", "vm")},
            "topi.testing": "testing.topi", "topi.nn.pooling": "topi.nn.pool",
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            **{f"contrib.{name}": f"compat.contrib.{name}"

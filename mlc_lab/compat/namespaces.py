@@ -34,8 +34,11 @@ TABLE: dict[str, dict[str, str]] = {
         "DiagnosticError": "mlc_lab.ir:DiagnosticError", "TVMError": "mlc_lab.ir:MLCError",
     },
     "_ffi": {
-        "*": "mlc_lab.runtime.registry", "base": "mlc_lab.compat.namespaces:error",
+        "*": "mlc_lab.runtime.registry", "base": "mlc_lab.compat.namespaces:ffi_base",
         "convert": "mlc_lab.runtime:convert",
+    },
+    "ffi_base": {
+        "*": "mlc_lab.compat.python_types", "TVMError": "mlc_lab.ir:MLCError",
     },
     "container": {  # lists and dicts are Python's own here
         "Array": "collections.abc:Sequence", "Map": "collections.abc:Mapping",
@@ -91,6 +94,11 @@ TABLE: dict[str, dict[str, str]] = {
         "substitute": "mlc_lab.tir:substitute",
     },
     "tir_tensor_intrin": {},
+    "script_parser_tir_entry": {
+        "prim_func": "mlc_lab.script.tir:prim_func", "macro": "mlc_lab.script.tir:macro",
+        "Buffer": "mlc_lab.script.tir:Buffer", "BufferProxy": "mlc_lab.script.tir:Buffer",
+        "Ptr": "mlc_lab.script.tir:Ptr", "PtrProxy": "mlc_lab.script.tir:Ptr",
+    },
     "script_parser_relax_entry": {
         "*": "mlc_lab.relax.script.words",
         "ObjectProxy": "mlc_lab.relax.script.names:Object",

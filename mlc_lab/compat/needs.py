@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from types import TracebackType
 from typing import Any
 
 #: what installs a package, where pip calls it by another name
-_PIP = {"sklearn": "scikit-learn"}
+_PIP = {"PIL": "pillow", "cv2": "opencv-python", "sklearn": "scikit-learn"}
+#: what chapters and tutorials import beside TVM
+_BESIDE = {"IPython", "graphviz", "matplotlib", "onnx", "pandas", "requests", "scipy", "tabulate",
+           "torch", "torchvision", "tqdm", "transformers", "xgboost", *_PIP}
 
 
 def missing(names: list[str]) -> list[str]:
@@ -34,6 +38,22 @@ def register(ipython: Any) -> None:
               "need it run as they are.")
 
     ipython.register_magic_function(needs, "cell", "needs")
+    ipython.set_custom_exc((ModuleNotFoundError,), _explain)
 
 
-__all__ = ["missing", "register"]
+def unregister(ipython: Any) -> None:
+    """Leave errors of imports alone again."""
+    ipython.set_custom_exc((), None)
+
+
+def _explain(ipython: Any, kind: type[BaseException], error: BaseException,
+             trace: TracebackType | None, tb_offset: int | None = None) -> None:
+    """Show that a package is not there, and how to get it."""
+    ipython.showtraceback((kind, error, trace), tb_offset=tb_offset)
+    package = (getattr(error, "name", "") or "").partition(".")[0]
+    if package in _BESIDE:
+        print(f"{package} is a package beside MLC Lab. To get it, run\n"
+              f"    %pip install {_PIP.get(package, package)}\nand this cell again.")
+
+
+__all__ = ["missing", "register", "unregister"]

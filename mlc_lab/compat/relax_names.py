@@ -11,7 +11,7 @@ from typing import Any
 from .. import relax
 from . import early_relax
 from ..relax.script import names as R
-from ..relax.script import words
+from .namespaces import by_dotted_name
 
 
 def dyn_tensor_type(ndim: int = -1, dtype: str | None = "float32") -> Any:
@@ -39,7 +39,8 @@ NAMES: dict[str, Any] = {
 #: name after `R.` in another version -> what it is here
 R_NAMES: dict[str, Any] = {
     "Any": R.Object, "call_tir_packed": R.call_dps_packed,
-    "invoke_closure_pure": R.invoke_pure_closure, "entry": words, **early_relax.R_ONLY,
+    "invoke_closure_pure": R.invoke_pure_closure,
+    "entry": by_dotted_name("script.parser.relax.entry"), **early_relax.R_ONLY,
 }
 
 __all__ = ["NAMES", "R_NAMES", "dyn_tensor_type", "func_type"]

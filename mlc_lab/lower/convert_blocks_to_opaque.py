@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from ..ir.transform import Pass
 from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator
+from ..tir.functor import Mutator, uses_var
 from ..tir.stmt import Block, BlockRealize, LetStmt, Stmt
 from .common import LowerError, function_pass, may_change
 
@@ -45,6 +45,11 @@ class _ToOpaque(Mutator):
         if block.init is not None:
             raise LowerError(f"block {block.name_hint!r} still has an init: run LowerInitBlock "
                              "before ConvertBlocksToOpaque")
+        own = [iv.var for iv in block.iter_vars if uses_var(node.predicate, {iv.var})]
+        if own:
+            raise LowerError(f"the condition {node.predicate} of block {block.name_hint!r} uses "
+                             f"{own[0].name}, which is known inside of the block only: write it "
+                             "with what the iterators are bound to")
         for iv, value in zip(block.iter_vars, [self.visit(v) for v in node.iter_values]):
             self.values[iv.var] = value
         predicate = self.visit(node.predicate)

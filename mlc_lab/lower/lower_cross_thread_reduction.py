@@ -12,17 +12,22 @@ Before::
 
 After::
 
+    own, all = T.alloc_buffer((1,), scope="local"), T.alloc_buffer((1,), scope="local")
     for k in T.thread_binding(32, thread="threadIdx.x"):
-        with T.block("C_threads"):
-            own, all = T.alloc_buffer((1,), scope="local"), T.alloc_buffer((1,), scope="local")
+        with T.block("C_in_thread_init"):
             own[0] = 0
-            for r in range(4):
-                with T.block("C"):
-                    vk = T.axis.reduce(128, r * 32 + k)
-                    own[0] = own[0] + A[vk]
+        for r in range(4):
+            with T.block("C_in_thread"):
+                vk = T.axis.reduce(128, r * 32 + k)
+                own[0] = own[0] + A[vk]
+        with T.block("C_cross_thread"):
             tvm_thread_allreduce(1, own[0], True, all[0], k)
-            if k == 0:
-                C[0] = all[0]
+        with T.block("C_write_back"):
+            T.where(k == 0)
+            C[0] = all[0]
+
+Where threads have one iteration each, without a condition, `own` is left out: they combine what
+comes in. The block around has the memory.
 
 Where the result is in local memory, all threads store it; else one of them does. The loops that
 drive the reduction are the innermost ones around the block; a loop of threads may stand among them.
@@ -45,8 +50,8 @@ from ..tir.expr import (
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import (
-    TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind,
-    IfThenElse, LetStmt, SeqStmt, Stmt, seq,
+    TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind, LetStmt,
+    SeqStmt, Stmt, seq,
 )
 from .common import LowerError, function_pass
 
@@ -61,6 +66,8 @@ class _CrossThread(Mutator):
         self.name = name
         self.threads: dict[Var, str] = {}
         self.around: set[Var] = set()
+        #: memory of reductions, for the innermost block around
+        self.memory: list[Buffer] = []
 
     def visit(self, node: Node) -> Any:
         """Expressions hold no blocks: they are left alone."""
@@ -86,12 +93,23 @@ class _CrossThread(Mutator):
                 self.around |= known
                 before = [self.visit(stmt) for stmt in before]
                 self.around -= known
-                return _Reduction(self.name, chain, inner, driven, before).nest()
+                made = _Reduction(self.name, chain, inner, driven, before)
+                nest = made.nest()
+                self.memory += made.memory
+                return nest
         if node.kind is ForKind.THREAD_BINDING:
             self.threads[node.loop_var] = node.thread_tag
         self.around.add(node.loop_var)
         new = super().visit_For(node)
         self.around.remove(node.loop_var)
+        return new
+
+    def visit_Block(self, node: Block) -> Stmt:
+        outside, self.memory = self.memory, []
+        new = self.default(node)
+        if self.memory:
+            new = new.replace(alloc_buffers=(*new.alloc_buffers, *self.memory))
+        self.memory = outside
         return new
 
     def visit_BlockRealize(self, node: BlockRealize) -> Stmt:
@@ -118,9 +136,18 @@ def _uses(stmts: Sequence[Stmt], buffers: set[Buffer]) -> bool:
 
 
 def _driven(realize: BlockRealize) -> set[Var]:
-    """The loop variables that drive reduction iterators of a block."""
+    """The loop variables that drive the reduction of a block."""
+    if realize.block.init is None and _stores_apart(realize.block):
+        return set()
     return {v for iv, value in zip(realize.block.iter_vars, realize.iter_values)
             if iv.iter_type == IterVar.CommReduce for v in free_vars(value)}
+
+
+def _stores_apart(block: Block) -> bool:
+    """Whether each iteration has an element of its own, and nothing is reduced then."""
+    reduced = [iv.var for iv in block.iter_vars if iv.iter_type == IterVar.CommReduce]
+    stores = [n for n in pre_order(block.body) if type(n) is BufferStore]
+    return all(any(i is v for i in s.indices) for s in stores for v in reduced)
 
 
 def _is_thread(loop: For) -> bool:
@@ -167,15 +194,23 @@ class _Reduction:
             raise LowerError(f"{self.where} is no reduction that threads can share: {why}. Bind "
                              "before sch.decompose_reduction, or give each thread a partial result "
                              "with sch.rfactor(loop, factor_axis=0)") from None
-        own, joint = ([self._memory(s.buffer, word) for s in found.stores]
-                      for word in ("in_thread", "cross_thread"))
-        starts = [BufferStore(b, value, (0,)) for b, value in zip(own, found.identities)]
-        body: Stmt = seq(*starts, self._partial(found, own), self._all_reduce(found, own, joint),
-                         self._result(found, joint))
-        block = self.block
-        body = seq(*self.before, BlockRealize((), True, Block(
-            (), self._regions(block.reads), self._regions(block.writes),
-            block.name_hint + "_threads", body, None, (*own, *joint))))
+        joint = [self._memory(s.buffer, "cross_thread") for s in found.stores]
+        self.memory = list(joint)
+        parts = [*self.before]
+        if self.serial or op.as_int(self.realize.predicate) != 1:
+            own = [self._memory(s.buffer, "in_thread") for s in found.stores]
+            self.memory += own
+            starts = seq(*(BufferStore(b, v, (0,)) for b, v in zip(own, found.identities)))
+            loads = [BufferLoad(b, (0,)) for b in own]
+            parts = [self._block("in_thread_init", starts, (), own), *parts,
+                     self._partial(found, own),
+                     self._block("cross_thread", self._all_reduce(found, loads, joint), own, joint)]
+        else:  # what comes in is all that a thread has
+            parts.append(self.realize.replace(block=self.block.replace(
+                name_hint=f"{self.block.name_hint}_cross_thread", init=None,
+                body=self._all_reduce(found, found.incoming, joint),
+                writes=tuple(_whole(b) for b in joint))))
+        body = seq(*parts, self._result(found, joint))
         table: dict[Var, PrimExpr] = {}
         for loop in self.threads:
             if loop.loop_var in self.axis:
@@ -188,7 +223,15 @@ class _Reduction:
         return body
 
     def _memory(self, buffer: Buffer, word: str) -> Buffer:
-        return decl_buffer((1,), buffer.dtype, f"{word}_{buffer.name}", scope="local")
+        return decl_buffer((1,), buffer.dtype, f"{word}_{buffer.name}", strides=(1,),
+                           scope="local")
+
+    def _block(self, word: str, body: Stmt, reads: Sequence[Buffer], writes: Sequence[Buffer]
+               ) -> Stmt:
+        """A block of one thread without iterators."""
+        return BlockRealize((), True, Block(
+            (), [_whole(b) for b in reads], [_whole(b) for b in writes],
+            f"{self.block.name_hint}_{word}", body))
 
     def _partial(self, found: Reduction, own: Sequence[Buffer]) -> Stmt:
         """The partial reduction of one thread."""
@@ -202,22 +245,24 @@ class _Reduction:
             for name, value in reversed([*zip(names, values)]):
                 body = LetStmt(name, value, body)
         nest: Stmt = self.realize.replace(block=self.block.replace(
-            init=None, body=body, writes=tuple(_whole(b) for b in own),
-            reads=(*self.block.reads, *map(_whole, own))))
+            name_hint=f"{self.block.name_hint}_in_thread", init=None, body=body,
+            writes=tuple(_whole(b) for b in own)))
         for loop in reversed(self.serial):
             nest = loop.replace(body=nest)
         return nest
 
-    def _all_reduce(self, found: Reduction, own: Sequence[Buffer], joint: Sequence[Buffer]) -> Stmt:
+    def _all_reduce(self, found: Reduction, own: Sequence[PrimExpr], joint: Sequence[Buffer]
+                    ) -> Stmt:
         """The partial results of all threads that agree on the other axes, combined."""
-        lhs, rhs = ([Var(f"{x}{n}", b.dtype) for n, b in enumerate(own)] for x in "xy")
+        lhs, rhs = ([Var(f"{x}{n}", b.dtype) for n, b in enumerate(joint)] for x in "xy")
         reducer = CommReducer(tuple(lhs), tuple(rhs), tuple(found.combine(lhs, rhs)),
                               tuple(found.identities))
         threads = [self.axis.get(lp.loop_var, lp.loop_var) for lp in self._sharing()]
         call = Call("handle", "tir.tvm_thread_allreduce", (
-            op.const(len(own), "uint32"), *(BufferLoad(b, (0,)) for b in own), TRUE,
+            op.const(len(own), "uint32"), *own, TRUE,
             *(BufferLoad(b, (0,)) for b in joint), *threads))
-        return AttrStmt(reducer, "reduce_scope", op.const(0), Evaluate(call))
+        nothing = Call("handle", "tir.reinterpret", (op.const(0, "uint64"),))
+        return AttrStmt(reducer, "reduce_scope", nothing, Evaluate(call))
 
     def _sharing(self) -> list[For]:
         """The loops of threads that share the reduction."""
@@ -233,18 +278,21 @@ class _Reduction:
         if spatial & outside or any(uses_var(p, outside) and uses_var(p, spatial) for p in parts):
             raise LowerError(f"{self.where} has a loop or a condition that speaks of spatial "
                              "iterators and of the reduction at once: do not fuse such loops")
-        stores = [BufferStore(s.buffer, BufferLoad(b, (0,)), [substitute(i, bound)
+        spatial_iters = [iv for iv in self.block.iter_vars if iv.var in bound]
+        own = {iv.var: Var(iv.var.name, iv.var.dtype) for iv in spatial_iters}
+        stores = [BufferStore(s.buffer, BufferLoad(b, (0,)), [substitute(i, own)
                                                               for i in s.indices])
                   for s, b in zip(found.stores, joint)]
         kept = [p for p in parts if not uses_var(p, outside) and op.as_int(p) != 1]
-        if any(not s.buffer.scope.startswith("local") for s in stores):
-            kept = [*(op.equal(lp.loop_var, lp.min) for lp in self._sharing()), *kept]
-        body = seq(*stores)
-        return IfThenElse(op.all(*kept), body) if kept else body
-
-    def _regions(self, regions: Sequence[BufferRegion]) -> list[BufferRegion]:
-        """All of the buffers: iterators of the block are not known around it."""
-        return [_whole(r.buffer) for r in regions]
+        if any(not s.buffer.scope().startswith("local") for s in stores):
+            kept += [op.equal(lp.loop_var, lp.min) for lp in self._sharing()]
+        condition = op.all(*kept) if kept else TRUE
+        return BlockRealize([bound[iv.var] for iv in spatial_iters], condition, Block(
+            [iv.replace(var=own[iv.var]) for iv in spatial_iters], [_whole(b) for b in joint],
+            [BufferRegion(s.buffer, tuple(
+                Range.from_min_extent(i, op.const(1, i.dtype)) for i in s.indices))
+             for s in stores],
+            f"{self.block.name_hint}_write_back", seq(*stores)))
 
 
 def _whole(buffer: Buffer) -> BufferRegion:

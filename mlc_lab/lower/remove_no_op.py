@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
-from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
-from ..tir.op import PURE, READS, as_int, effect_of, logical_not
+from ..tir.op import PURE, READS, as_int, effect_of, less_equal, logical_not
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt,
     Stmt, seq,
@@ -91,6 +91,9 @@ class _RemoveNoOp(Mutator):
     def visit_For(self, node: For) -> Stmt:
         if (count := as_int(node.extent)) is not None and count <= 0:
             return NO_OP
+        if self.analyzer.can_prove(less_equal(node.extent, 0)):
+            return NO_OP
+        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
         body = self.visit(node.body)
         if _does_nothing(body):
             return NO_OP
@@ -99,8 +102,13 @@ class _RemoveNoOp(Mutator):
         return node if body is node.body else node.replace(body=body)
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
-        then = self.visit(node.then_case)
-        other = self.visit(node.else_case) if node.else_case is not None else None
+        with self.analyzer.constraint_scope(node.condition):
+            then = self.visit(node.then_case)
+        other = None
+        if node.else_case is not None:
+            negated = self.analyzer.simplify(logical_not(node.condition))
+            with self.analyzer.constraint_scope(negated):
+                other = self.visit(node.else_case)
         if _does_nothing(other):
             other = None
         condition = self.visit(node.condition)
@@ -122,6 +130,8 @@ class _RemoveNoOp(Mutator):
         return seq(*kept)
 
     def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        if not any(type(e) in (BufferLoad, Call) for e in pre_order(node.value)):
+            self.analyzer.bind(node.var, node.value, True)
         body = self.visit(node.body)
         if _does_nothing(body) and _without_effect(node.value):
             return NO_OP

@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ..ir.structural import structural_equal
+from ..tir import expr as E
+from ..tir.functor import substitute
+from .analysis import defined_symbolic_vars
 from .args_converter import args_converter
 from .block_builder import BlockBuilder
 from .expr import Expr, Function, Tuple, as_expr, const
@@ -29,7 +32,14 @@ def gen_call_tir_inputs(func: Callable[..., Any], *args: object, **kwargs: objec
 
 
 class _Copier(PyExprMutator):
-    """A function with variables of its own."""
+    """A function with variables and symbolic dimensions of its own."""
+
+    def __init__(self, func: Function) -> None:
+        super().__init__()
+        self.dims = {v: type(v)(v.name, v.dtype) for v in defined_symbolic_vars(func)}
+
+    def visit_prim_expr(self, expr: E.PrimExpr) -> E.PrimExpr:
+        return substitute(expr, self.dims) if self.dims else expr
 
     def visit_var_def_(self, var: Any) -> Any:
         new = type(var).from_fields(var.name_hint, self.visit_struct_info(var.struct_info_))
@@ -38,9 +48,8 @@ class _Copier(PyExprMutator):
 
 
 def copy_with_new_vars(func: Function) -> Function:
-    """The same function, with new variables: two copies can stand in one module."""
-    copier = _Copier()
-    return copier.visit_expr(func)
+    """The same function, with new variables, symbolic ones too: both can stand in a module."""
+    return _Copier(func).visit_expr(func)
 
 
 def same_function(a: Function, b: Function) -> bool:

@@ -17,6 +17,7 @@ from ..tir import expr as E
 from ..tir import op as O
 from ..tir import stmt as S
 from ..tir.buffer import Buffer
+from ..tir.functor import pre_order
 from . import tir as T
 from .assignments import AssignmentParser
 from .bounded import Budget, truth
@@ -312,8 +313,11 @@ class StatementParser(AssignmentParser):
         self.blocks.pop()
         if any(iv is None for iv in context.iter_vars):
             raise self.error(node, "a T.axis of this block is not assigned to a name")
+        init = context.init
+        if init is not None and _runs_each_time(context, body):
+            body, init = S.seq(init, body), None
         block = S.Block(context.iter_vars, context.reads or (), context.writes or (), context.name,
-                        body, context.init, context.allocs, context.matches, context.annotations)
+                        body, init, context.allocs, context.matches, context.annotations)
         is_root = outermost and not context.iter_vars and context.name == "root"
         if (context.reads is None or context.writes is None) and not is_root:
             reads, writes, opaque = access.block_access_regions(block, self.buffers)
@@ -344,6 +348,15 @@ class StatementParser(AssignmentParser):
         inside()
         self.scopes.pop()
         self.blocks[-1].init = fold(self.items_of.pop())
+
+
+def _runs_each_time(context: BlockContext, body: S.Stmt) -> bool:
+    """Whether an init stands before the body as any statement does: no axis is of a reduction.
+    Where the body goes on from what it stored, one was meant to be, and the block is refused."""
+    if any(iv.iter_type == E.IterVar.CommReduce for iv in context.iter_vars):
+        return False
+    stored = {n.buffer for n in pre_order(context.init) if isinstance(n, S.BufferStore)}
+    return not any(isinstance(n, E.BufferLoad) and n.buffer in stored for n in pre_order(body))
 
 
 def fold(items: list[Any]) -> S.Stmt:

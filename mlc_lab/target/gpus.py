@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .tags import TAGS
+from .tags import KNOWN
 
 if TYPE_CHECKING:
     from .target import Target
@@ -83,7 +83,10 @@ _FIGURES: dict[str, tuple[int, int, int]] = {
     "nvidia/geforce-rtx-2070": (36, 1620, 448), "nvidia/geforce-rtx-2080": (46, 1710, 448),
     "nvidia/geforce-rtx-2080-ti": (68, 1545, 616), "nvidia/geforce-rtx-3060": (28, 1777, 360),
     "nvidia/geforce-rtx-3070": (46, 1725, 448), "nvidia/geforce-rtx-3080": (68, 1710, 760),
-    "nvidia/geforce-rtx-3090": (82, 1695, 936), "nvidia/geforce-rtx-4090": (128, 2520, 1008),
+    "nvidia/geforce-rtx-3080-ti": (80, 1665, 912), "nvidia/geforce-rtx-3090": (82, 1695, 936),
+    "nvidia/geforce-rtx-3090-ti": (84, 1860, 1008), "nvidia/geforce-rtx-4080": (76, 2505, 717),
+    "nvidia/geforce-rtx-4090": (128, 2520, 1008), "nvidia/nvidia-a30": (56, 1440, 933),
+    "nvidia/nvidia-a40": (84, 1740, 696), "nvidia/nvidia-l4": (58, 2040, 300),
     "nvidia/nvidia-t4": (40, 1590, 320), "nvidia/tesla-t4": (40, 1590, 320),
     "nvidia/nvidia-v100": (80, 1530, 900), "nvidia/tesla-v100": (80, 1530, 900),
     "nvidia/nvidia-a100": (108, 1410, 1555), "nvidia/nvidia-h100": (132, 1980, 3350),
@@ -127,7 +130,7 @@ def gpu_of(target: Target) -> GPU:
     known."""
     tag = target.tag if target.tag in _FIGURES else USUAL
     count, clock, bandwidth = _FIGURES[tag]
-    known: dict[str, Any] = TAGS[tag]
+    known: dict[str, Any] = KNOWN[tag]
     return GPU(tag, MULTIPROCESSORS[known["arch"].removesuffix("a")], count, clock * 1e6,
                bandwidth * 1e9, known["l2_cache_size_bytes"])
 

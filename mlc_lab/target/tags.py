@@ -20,7 +20,10 @@ _NVIDIA: dict[str, tuple[str, float]] = {
     "nvidia/geforce-rtx-2070": ("sm_75", 4), "nvidia/geforce-rtx-2080": ("sm_75", 4),
     "nvidia/geforce-rtx-2080-ti": ("sm_75", 5.5), "nvidia/geforce-rtx-3060": ("sm_86", 3),
     "nvidia/geforce-rtx-3070": ("sm_86", 4), "nvidia/geforce-rtx-3080": ("sm_86", 5),
-    "nvidia/geforce-rtx-3090": ("sm_86", 6), "nvidia/geforce-rtx-4090": ("sm_89", 72),
+    "nvidia/geforce-rtx-3080-ti": ("sm_86", 6), "nvidia/geforce-rtx-3090": ("sm_86", 6),
+    "nvidia/geforce-rtx-3090-ti": ("sm_86", 6), "nvidia/geforce-rtx-4080": ("sm_89", 64),
+    "nvidia/geforce-rtx-4090": ("sm_89", 72), "nvidia/nvidia-a30": ("sm_80", 24),
+    "nvidia/nvidia-a40": ("sm_86", 6), "nvidia/nvidia-l4": ("sm_89", 48),
     "nvidia/nvidia-t4": ("sm_75", 4), "nvidia/nvidia-v100": ("sm_70", 6),
     "nvidia/nvidia-a100": ("sm_80", 40), "nvidia/nvidia-h100": ("sm_90a", 50),
     "nvidia/tesla-v100": ("sm_70", 6), "nvidia/tesla-t4": ("sm_75", 4),
@@ -53,4 +56,7 @@ TAGS: dict[str, dict[str, Any]] = {
     } for tag in ("mesa/lavapipe", "google/swiftshader")},
 }
 
-__all__ = ["TAGS"]
+#: those of this file, whatever names are given or taken later
+KNOWN = dict(TAGS)
+
+__all__ = ["KNOWN", "TAGS"]

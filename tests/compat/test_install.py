@@ -213,3 +213,27 @@ def test_what_is_missing_is_named_by_its_own_name():
     assert "'nothing' from 'mlc_lab.nd'" in said[1]
     assert "tvm.script.parser.nothing is not part of MLC Lab" in said[2]
     assert "tvm.relax.backend.contrib is not part of MLC Lab" in said[3]
+
+
+def test_tuples_of_types_that_old_code_asks_by():
+    run("""
+        import mlc_lab
+        mlc_lab.compat.install()
+        from tvm._ffi.base import TVMError, numeric_types, py_str, string_types
+        import tvm
+        assert isinstance("a", string_types) and isinstance(1.5, numeric_types)
+        assert py_str(b"a") == "a" and TVMError is tvm.error.TVMError
+    """)
+
+
+def test_the_entries_of_the_parser():
+    run("""
+        import mlc_lab
+        mlc_lab.compat.install()
+        import tvm
+        assert tvm.script.parser.relax.entry.ObjectProxy is tvm.script.relax.Object
+        from tvm.script.parser.tir.entry import Buffer, macro, prim_func
+        from tvm.script.parser.relax.entry import TensorProxy
+        from tvm.script import tir as T
+        assert prim_func is T.prim_func and Buffer is T.Buffer and macro is T.macro
+    """)

@@ -133,6 +133,15 @@ def _embedding_bag(torch: Any, draw: Any, overload: Any) -> dict[str, Any]:
             "padding_idx": draw.choice([-1, 2] if "_embedding" in str(overload) else [None, 2, -2])}
 
 
+@sample("_grouped_mm")
+def _grouped_mm(torch: Any, draw: Any, overload: Any) -> dict[str, Any]:
+    a, b, ends = draw.choice([((8, 16), (3, 16, 8), [2, 2, 8]), ((3, 8, 16), (16, 8), [0, 5, 8]),
+                              ((8, 16), (16, 8), [4, 4, 16]), ((3, 8, 16), (3, 16, 8), None)])
+    offs = None if ends is None else torch.tensor(ends, dtype=torch.int32)
+    return {"self": torch.randn(*a), "mat2": torch.randn(*b), "offs": offs, "bias": None,
+            "out_dtype": None}
+
+
 @sample("bincount")
 def _bincount(torch: Any, draw: Any, overload: Any) -> dict[str, Any]:
     return {"self": torch.randint(0, 5, (7,)), "weights": draw.choice([None, torch.randn(7)]),

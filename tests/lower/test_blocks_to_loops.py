@@ -5,8 +5,9 @@ import pytest
 from mlc_lab.backend.interp import interpret
 from mlc_lab.ir import structural_equal
 from mlc_lab.ir.module import IRModule
-from mlc_lab.lower import LowerError, LowerOpaqueBlock, lower
+from mlc_lab.lower import ConvertBlocksToOpaque, LowerError, LowerOpaqueBlock, lower
 from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.expr import BufferLoad
@@ -123,6 +124,20 @@ def test_unit_loops_disappear_and_pragmas_become_attributes():
     assert body.extent.value == 13
     assert type(body.body) is S.AttrStmt and body.body.attr_key == "pragma_auto_unroll_max_step"
     assert "my_note" in body.body.body.body.annotations
+
+
+def test_a_condition_that_uses_an_iterator_of_its_block_is_refused():
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("A"):
+            v = T.axis.spatial(8, i)
+            T.where(v < 6)
+            A[v] = T.float32(1)
+""", check_well_formed=False)
+    with pytest.raises(LowerError, match="the condition v < 6 of block 'A' uses v"):
+        ConvertBlocksToOpaque()(IRModule({"main": program}))
 
 
 def test_blocks_that_are_not_opaque_yet_are_refused():

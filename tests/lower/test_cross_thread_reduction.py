@@ -3,9 +3,12 @@
 import pytest
 from mlc_lab.backend.interp import interpret
 from mlc_lab.backend.meaning import evaluate
-from mlc_lab.lower import LowerError, lower
+from mlc_lab.ir.module import IRModule
+from mlc_lab.lower import LowerCrossThreadReduction, LowerError, lower
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
+from mlc_lab.tir import Block
+from mlc_lab.tir.functor import pre_order
 from .programs import arguments, softmax
 
 ROWS = from_source("""
@@ -223,3 +226,38 @@ def main(A: T.Buffer((6, 8), "float32"), B: T.Buffer((6, 8), "float32")):
             lower(func, target="cuda")
     else:
         check(Schedule(func))
+
+
+def cross_thread(func):
+    """The blocks that the reductions of a kernel become, and the buffers of its root."""
+    root = LowerCrossThreadReduction()(IRModule({"main": func}))["main"].body.block
+    names = [n.name_hint for n in pre_order(root.body) if isinstance(n, Block)]
+    return names, [b.name for b in root.alloc_buffers]
+
+
+def test_a_reduction_becomes_blocks_in_threads_across_them_and_of_the_result():
+    sch = Schedule(ROWS)
+    threads(sch, "C", 1)
+    assert cross_thread(sch.mod["main"]) == (
+        ["C_in_thread_init", "C_in_thread", "C_cross_thread", "C_write_back"],
+        ["cross_thread_C", "in_thread_C"])
+
+
+def test_threads_of_one_iteration_combine_what_comes_in():
+    sch = Schedule(ROWS)
+    sch.bind(sch.get_loops("C")[1], "threadIdx.x")
+    assert cross_thread(sch.mod["main"]) == (["C_cross_thread", "C_write_back"],
+                                             ["cross_thread_C"])
+    check(sch)
+
+
+def test_iterations_with_elements_of_their_own_are_no_reduction():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.thread_binding(8, thread="threadIdx.x"):
+        with T.block("B"):
+            v = T.axis.reduce(8, i)
+            B[v] = A[v] + T.float32(1)
+""")
+    check(Schedule(func))

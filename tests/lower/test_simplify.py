@@ -102,6 +102,36 @@ def test_statements_that_do_nothing_are_removed():
     assert type(found.body) is S.BufferStore
 
 
+@T.prim_func
+def never(A: T.Buffer((16,), "float32")):
+    for i in range(16):
+        for j in range(i - 20):
+            A[i] = T.float32(j)
+
+
+def test_a_loop_that_never_has_an_iteration_is_removed():
+    found = RemoveNoOp()(IRModule({"main": never}))["main"]
+    assert type(found.body) is S.Evaluate
+
+
+@T.prim_func
+def back(A: T.Buffer((16,), "float32")):
+    for i, j in T.grid(4, 4):
+        k = i * 4 + j
+        A[i * 4 + j] = A[k]
+    for i in range(16):
+        if i != 0:
+            A[i] = A[i - 1]
+        else:
+            A[i] = A[0]
+
+
+def test_a_store_of_what_is_there_under_a_condition_or_by_another_name_is_removed():
+    found = RemoveNoOp()(IRModule({"main": back}))["main"].body
+    assert type(found) is S.For and type(found.body) is S.IfThenElse
+    assert found.body.else_case is None
+
+
 def random_index(rng, depth):
     """Text of an integer expression of i and j."""
     if depth == 0:

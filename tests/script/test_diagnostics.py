@@ -35,7 +35,7 @@ MISTAKES = [
     ('for i in range(4):\n    with T.block("b"):\n        v = T.axis.spatial(4, i)\n'
      "        A[v, i] = 0.0", "A[v, i] = 0.0", "loop variable i", "T.axis.spatial"),
     ('for i in range(4):\n    with T.block("b"):\n        v = T.axis.spatial(4, i)\n'
-     "        with T.init():\n            A[v, 0] = 0.0\n        A[v, 0] = 0.0", 'T.block("b")',
+     "        with T.init():\n            A[v, 0] = 0.0\n        A[v, 0] += 1.0", 'T.block("b")',
      "no reduction iterator", "T.axis.reduce"),
     ("B = T.alloc_buffer((4,), 'float33')", "T.alloc_buffer((4,), 'float33')", "unknown dtype", ""),
     ("B = T.match_buffer(A)", "T.match_buffer(A)", "inside a block", ""),

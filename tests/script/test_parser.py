@@ -17,6 +17,7 @@ from mlc_lab.ir.module import IRModule
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.script import from_source, ir as I, ir_module, tir as T
 from mlc_lab.script import tir as TT
+from mlc_lab.tir.functor import pre_order
 
 ROWS, SHAPE = 16, (16, 8)
 
@@ -587,3 +588,20 @@ def f(A: T.Buffer((16,), "float32")):
     check_roundtrip(func)
     with pytest.raises(DiagnosticError, match="range takes no step= here"):
         body("for i in range(4, step=2):\n    A[i, i] = T.float32(0)")
+
+
+def test_an_init_without_reduction_runs_each_time():
+    func = from_source("""
+@T.prim_func
+def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in range(16):
+        with T.block("B"):
+            v = T.axis.spatial(16, i)
+            with T.init():
+                B[v] = T.float32(7)
+            if A[v] > T.float32(0):
+                B[v] = A[v]
+""")
+    (block,) = (n for n in pre_order(func.body) if isinstance(n, tir.Block) and n.name_hint == "B")
+    assert block.init is None and len(block.body.seq) == 2
+    check_program(func)

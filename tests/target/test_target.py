@@ -5,7 +5,8 @@ import pickle
 import pytest
 
 from mlc_lab.reading import DataError, MLCError
-from mlc_lab.target import Target, detect_target
+from mlc_lab.target import Target, detect_target, list_tags, register_tag
+from mlc_lab.target.tags import TAGS
 
 
 @pytest.mark.parametrize(
@@ -131,3 +132,19 @@ def test_figures_of_gpus_are_there_for_every_tag_of_nvidia():
     assert round(peak["nvidia/geforce-rtx-4090"], 1) == 82.6
     assert round(peak["nvidia/nvidia-v100"], 1) == 15.7
     assert round(peak["nvidia/nvidia-t4"], 1) == 8.1
+
+
+def test_tags_are_listed_and_a_name_of_ones_own_stands_for_a_target():
+    tags = list_tags()
+    assert tags["nvidia/geforce-rtx-3090-ti"].arch == "sm_86"
+    try:
+        mine = register_tag("mine/gpu", {"kind": "cuda", "arch": "sm_75"})
+        assert mine.arch == Target("mine/gpu").arch == "sm_75" and "mine/gpu" in list_tags()
+        with pytest.raises(DataError, match="known already"):
+            register_tag("mine/gpu", {"kind": "llvm"})
+        assert register_tag("mine/gpu", {"kind": "llvm"}, override=True).kind.name == "llvm"
+        with pytest.raises(DataError, match="unknown target kind"):
+            register_tag("mine/other", {"kind": "lvm"})
+        assert "mine/other" not in TAGS
+    finally:
+        TAGS.pop("mine/gpu", None)

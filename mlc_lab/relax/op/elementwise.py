@@ -40,7 +40,8 @@ def unary(name: str, kind: Any = FloatTensor, infer: Any = like_first,
           **facts: Any) -> Callable[[Any], Expr]:
     """An operator of one tensor that TOPI has by the same name.
 
-    The argument is called x, or data among the operators of R.nn, as in TVM.
+    The argument is called x, or data among the operators of R.nn, as in TVM. So are kernels:
+    `tir_exp` where the C library has a function of the short name.
     """
     short = name.rpartition(".")[2]
 
@@ -50,7 +51,11 @@ def unary(name: str, kind: Any = FloatTensor, infer: Any = like_first,
     def of_data(data: Any) -> Any:
         return getattr(topi.nn, short)(data)
 
-    fn, argument = (of_data, "data") if name.startswith("relax.nn.") else (of_x, "x")
+    fn, argument = of_x, "x"
+    if name.startswith("relax.nn."):
+        fn, argument = of_data, "data"
+    else:
+        facts.setdefault("hint", f"tir_{short}")
     fn.__annotations__ = {argument: kind}
     fn.__doc__ = f"R.{name.removeprefix('relax.')}({argument}), element by element"
     return operator(name, infer, **facts)(fn)
@@ -194,7 +199,7 @@ greater = _compare("relax.greater")
 greater_equal = _compare("relax.greater_equal")
 
 
-@operator("relax.clip", like_first, **ELEMENTWISE)
+@operator("relax.clip", like_first, hint="tir_clip", **ELEMENTWISE)
 def clip(x: NumberTensor, min: Scalar, max: Scalar) -> Tensor:
     """Values limited to [min, max]."""
     return topi.clip(x, min, max)

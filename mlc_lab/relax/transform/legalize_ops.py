@@ -17,7 +17,7 @@ before::
 after `LegalizeOps()`::
 
     @T.prim_func(private=True)
-    def exp(x: T.Buffer((T.int64(4),), "float32"), compute: T.Buffer((T.int64(4),), "float32")):
+    def tir_exp(x: T.Buffer((T.int64(4),), "float32"), compute: T.Buffer((T.int64(4),), "float32")):
         T.func_attr({"tir.noalias": T.bool(True)})
         # with T.block("root"):
         for i0 in range(T.int64(4)):
@@ -31,7 +31,7 @@ after `LegalizeOps()`::
     def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
         cls = Module
         with R.dataflow():
-            gv = R.call_tir(cls.exp, (x,), out_sinfo=R.Tensor((4,), dtype="float32"))
+            gv = R.call_tir(cls.tir_exp, (x,), out_sinfo=R.Tensor((4,), dtype="float32"))
             R.output(gv)
         return gv
 """

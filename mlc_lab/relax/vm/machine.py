@@ -184,7 +184,7 @@ class VirtualMachine:
                        repeat: int = 1, **options: object) -> timing.TimeEvaluator:
         """Measure a function: `vm.time_evaluator("main", tvm.cpu())(x).mean` is in seconds."""
         _check_device(dev, self.device.type)
-        func = self[func_name]
+        func = self.invoke_stateful if func_name == "invoke_stateful" else self[func_name]
         if not isinstance(func, tvm_ffi.Function):
             func = tvm_ffi.convert(func)
         f_preproc = options.pop("f_preproc", None) or None

@@ -153,10 +153,10 @@ def test_symbolic_groups_take_the_dimensions_that_no_argument_gives():
     mod = module(PROGRAMS["only a shape"][0])
     for step in PIPELINES["fuse"]:
         mod = step(mod)
-    fused = mod["fused_full_exp_negative"]
+    fused = mod["fused_full_tir_exp_tir_negative"]
     assert [p.name_hint for p in fused.params] == ["tir_vars"]
     mod = X.FuseTIR()(mod)
-    assert [p.name for p in mod["fused_full_exp_negative"].params[1:]] == ["n"]
+    assert [p.name for p in mod["fused_full_tir_exp_tir_negative"].params[1:]] == ["n"]
 
 
 def test_a_known_dimension_takes_the_place_of_the_one_that_a_cast_defines():

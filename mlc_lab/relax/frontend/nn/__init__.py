@@ -27,6 +27,7 @@ from .modules import (
     LayerNorm, Linear, ReLU, RMSNorm, SiLU,
 )
 from .op import *  # noqa: F403  `nn.relu` is `nn.op.relu`
+from .subroutine import SubroutineMixin
 from .tensor import Object, Parameter, Tensor, wrap_nested
 from .visitor import Mutator
 
@@ -34,6 +35,6 @@ __all__ = [
     "GELU", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Effect", "Embedding", "Exporter",
     "GroupNorm", "IOEffect", "Identity", "LayerNorm", "Linear", "Module", "ModuleDict",
     "ModuleList", "Mutator", "Object", "Parameter", "ParameterDict", "ParameterList", "RMSNorm",
-    "ReLU", "Sequential", "SiLU", "Tensor", "get_default_dtype", "op", "set_default_dtype", "spec",
-    "wrap_nested",
+    "ReLU", "Sequential", "SiLU", "SubroutineMixin", "Tensor", "get_default_dtype", "op",
+    "set_default_dtype", "spec", "wrap_nested",
 ]

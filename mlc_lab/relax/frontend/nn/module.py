@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping
 
 from ....above import above
 from . import tensor
+from .subroutine import SubroutineMixin
 from .tensor import Parameter
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class Effect:
         """Change the type of what it holds, where it holds any."""
 
 
-class Module:
+class Module(SubroutineMixin):
     """A part of a model. Its attributes may be Parameters, Modules and Effects."""
 
     def __call__(self, *args: object, **kwargs: object) -> Any:

@@ -19,7 +19,7 @@ from ...struct_info import ShapeStructInfo, TensorStructInfo
 from ..common import identifier
 from . import (
     activations, arithmetic, casting, convolutions, creation, images, indexing, joining, losses,
-    norms, ordering, placing, pooling, products, recurrent, reductions, scattering, views,
+    norms, ordering, placing, pooling, products, recurrent, reductions, scattering, special, views,
 )
 from .aliasing import observed_facts, recorded_facts, written_by_schema
 from .graphs import GraphImporter, subgraphs_of
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 #: the files of the rules, loaded so that the table is full
 TOPICS = (activations, arithmetic, casting, convolutions, creation, images, indexing, joining,
           losses, norms, ordering, placing, pooling, products, recurrent, reductions, scattering,
-          views)
+          special, views)
 
 
 def from_exported_program(exported_program: Any, *, keep_params_as_input: bool = False,
