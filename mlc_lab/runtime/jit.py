@@ -285,11 +285,18 @@ def compile_ir(
 def _parsed(parse: Callable[[str], Any], text: str, imports: Iterable[str]) -> Any:
     try:
         module = parse(text)
-        for other in imports:
-            module.link_in(parse(other))
-        module.verify()
     except RuntimeError as error:
         raise ValueError(f"the generated LLVM IR is not valid (a bug): {error}") from None
+    try:
+        for other in map(parse, imports):
+            for function in other.functions:
+                if not function.is_declaration:  # two imports may bring the same one
+                    function.linkage = "linkonce_odr"
+            module.link_in(other)
+        module.verify()
+    except RuntimeError as error:
+        where = "imported by pragma_import_llvm" if imports else "generated (a bug)"
+        raise ValueError(f"the LLVM IR that was {where} is not valid: {error}") from None
     return module
 
 

@@ -268,12 +268,15 @@ class Stage:
 
     def tensorize(self, var: IterVar, tensor_intrin: str | DeclaredIntrin) -> None:
         """Replace a loop and what is in it by an intrinsic: of `te.decl_tensor_intrin`, or the name
-        of a registered one (`tir.TensorIntrin`)."""
-        self.intrinsics[self._leaf(var)] = tensor_intrin
+        of a registered one (`tir.TensorIntrin`). The last one given for a loop counts."""
+        leaf = self._leaf(var)
+        name = tensor_intrin
         if isinstance(tensor_intrin, DeclaredIntrin):
             tensor_intrin.check(self)
-            tensor_intrin = tensor_intrin.name
-        self._record("tensorize", (self._leaf(var), str(tensor_intrin)))
+            name = tensor_intrin.name
+        self.intrinsics[leaf] = tensor_intrin
+        self.steps = [s for s in self.steps if s[0] != "tensorize" or s[1][0] is not leaf]
+        self._record("tensorize", (leaf, str(name)))
 
     # ------------------------------------------------------------------------------- places
 

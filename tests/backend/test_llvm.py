@@ -588,6 +588,21 @@ def test_imported_llvm_code():
     assert x[0] == 6
 
 
+def test_imported_code_may_come_twice_and_says_what_is_wrong_with_it():
+    text = "define float @triple_it(float %x) {\n  %y = fmul float %x, 3.0\n  ret float %y\n}\n"
+    a, zero = decl_buffer((1,), "float32", "A"), [const(0)]
+    store = BufferStore(a, tir.call_extern("float32", "triple_it", BufferLoad(a, zero)), zero)
+
+    def importing(text, body):
+        return tir.AttrStmt(const(0), "pragma_import_llvm", StringImm(text), body)
+
+    x = np.array([2], "float32")
+    run([a], SeqStmt((importing(text, store), importing(text + "; again", store))), x)
+    assert x[0] == 18
+    with pytest.raises(ValueError, match="imported by pragma_import_llvm is not valid"):
+        run([a], importing("define float @triple_it(float %x) {", store), x)
+
+
 def test_pointers():
     a = decl_buffer((8,), "float32", "A")
     p = Var("p", "handle")

@@ -87,6 +87,20 @@ def test_an_intrinsic_without_a_sum():
     np.testing.assert_array_equal(b, a + 1)
 
 
+def test_the_last_intrinsic_of_a_loop_counts():
+    A, B, C = product()
+    s = te.create_schedule(C.op)
+    _, inner = s[C].split(C.op.axis[1], factor=8)
+    s[C].reorder(C.op.axis[0], inner)
+    for whole in (False, True):
+        s[C].tensorize(inner, gemv(8, 16, whole=whole))
+    once = te.create_schedule(C.op)
+    _, inner = once[C].split(C.op.axis[1], factor=8)
+    once[C].reorder(C.op.axis[0], inner)
+    once[C].tensorize(inner, gemv(8, 16, whole=True))
+    assert tvm.lower(s, [A, B, C]).script() == tvm.lower(once, [A, B, C]).script()
+
+
 def test_another_computation_is_refused():
     A, B, C = product()
     s = te.create_schedule(C.op)

@@ -17,7 +17,7 @@ def find_clang(required: bool = True) -> list[str]:
     if found:
         return [found]
     if find_spec("ziglang"):
-        return [sys.executable, "-m", "ziglang", "c++"]
+        return [sys.executable, "-m", "ziglang", "c++", "-g0"]
     if required:
         raise RuntimeError("there is no clang on the path; pip install ziglang brings one")
     return []
