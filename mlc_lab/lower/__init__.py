@@ -16,6 +16,7 @@ from .flatten_buffer import FlattenBuffer
 from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
 from .hoist_expression import HoistExpression, HoistedConditionals, HoistedLetBindings
 from .hoist_if_then_else import HoistIfThenElse
+from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
@@ -47,11 +48,12 @@ __all__ = [
     "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
     "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
     "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
-    "HoistedLetBindings", "InjectVirtualThread", "LimitUnroll", "LoopPartition",
-    "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
+    "HoistedLetBindings", "InjectSoftwarePipeline", "InjectVirtualThread", "LimitUnroll",
+    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
     "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
-    "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop",
-    "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names", "stages",
+    "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding",
+    "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names",
+    "stages",
 ]

@@ -37,6 +37,7 @@ from ..tir.stmt import For, ForKind
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
+from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
@@ -93,8 +94,8 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
     passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
     passes += [
         PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
-        CompactBufferAllocation(memory=False), LowerMatchBuffer(), LowerOpaqueBlock(gpu),
-        FlattenBuffer(), Simplify(),
+        CompactBufferAllocation(memory=False), LowerMatchBuffer(), InjectSoftwarePipeline(gpu),
+        LowerOpaqueBlock(gpu), FlattenBuffer(), Simplify(),
     ]
     if not simple_mode:
         passes += [LoopPartition(), VectorizeLoop(), UnrollLoop(), StorageRewrite(), RemoveNoOp(),
