@@ -445,8 +445,22 @@ class Steps:
     # ------------------------------------------------------------------ notes and samples
 
     def annotate(self):
-        at = self.block() if self.draw.chance(50) else self.loop()
-        self.sch.annotate(at, self.draw.choice(["note", "other"]), self.draw.integer(0, 9))
+        draw = self.draw
+        kind = draw.choice(["note", "other", "note", "pipeline", "double"])
+        if kind == "pipeline":
+            loop = self.loop()
+            count = len(getattr(self.stmt(loop).body, "seq", [None]))
+            stages = [draw.integer(0, 2) for _ in range(count)]
+            self.sch.annotate(loop, "software_pipeline_stage",
+                              sorted(stages) if draw.chance(60) else stages)
+            self.sch.annotate(loop, "software_pipeline_order",
+                              draw.permutation(range(count)) if draw.chance(30)
+                              else list(range(count)))
+        elif kind == "double":
+            self.sch.annotate(self.block(), "double_buffer_scope", 0)
+        else:
+            self.sch.annotate(self.block() if draw.chance(50) else self.loop(), kind,
+                              draw.integer(0, 9))
 
     def unannotate(self):
         """Mostly a note that is there."""
