@@ -145,6 +145,9 @@ class Accesses(Visitor):
             self._add(node.buffer, True, points(node.indices))
 
     def visit_Call(self, node: Call) -> None:
+        if getattr(node.op, "name", "") == "tir.tvm_thread_allreduce":
+            self._reduced_by_threads(node)
+            return
         for arg in node.args:
             if type(arg) is Buffer:
                 self.pointers.add(arg.data)
@@ -157,6 +160,19 @@ class Accesses(Visitor):
                     self.guards -= 1
                 else:
                     self.visit(arg)
+
+    def _reduced_by_threads(self, node: Call) -> None:
+        """A count, so many values that threads bring, a condition, so many elements that get what
+        comes out, and threads."""
+        count = op.as_int(node.args[0]) or 0
+        for at, arg in enumerate(node.args):
+            if at > count + 1 and type(arg) is BufferLoad:
+                for index in arg.indices:
+                    self.visit(index)
+                if self.wanted(arg.buffer):
+                    self._add(arg.buffer, True, points(arg.indices))
+            else:
+                self.visit(arg)
 
     def visit_Var(self, node: Var) -> None:
         if node.dtype == "handle":

@@ -288,16 +288,22 @@ def _parsed(parse: Callable[[str], Any], text: str, imports: Iterable[str]) -> A
     except RuntimeError as error:
         raise ValueError(f"the generated LLVM IR is not valid (a bug): {error}") from None
     try:
+        known = _defined(module)
         for other in map(parse, imports):
             for function in other.functions:
-                if not function.is_declaration:  # two imports may bring the same one
-                    function.linkage = "linkonce_odr"
+                if function.name in known and not function.is_declaration:
+                    function.linkage = "linkonce_odr"  # two imports brought the same: one is taken
+            known |= _defined(other)
             module.link_in(other)
         module.verify()
     except RuntimeError as error:
         where = "imported by pragma_import_llvm" if imports else "generated (a bug)"
         raise ValueError(f"the LLVM IR that was {where} is not valid: {error}") from None
     return module
+
+
+def _defined(module: Any) -> set[str]:
+    return {f.name for f in module.functions if not f.is_declaration}
 
 
 def _optimise(module: Any, where: Machine, level: int, loops: bool, slp: bool, unroll: bool

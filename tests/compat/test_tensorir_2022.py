@@ -10,8 +10,11 @@ import mlc_lab.compat
 mlc_lab.compat.install()
 
 import tvm
+import tvm.tirx
 from tvm import meta_schedule as ms
+from tvm import tirx
 from tvm.script import tir as T
+from tvm.script import tirx as TX
 
 
 @tvm.script.ir_module
@@ -100,10 +103,6 @@ def test_strides_of_the_caller_and_a_view():
 
 def test_names_of_2025():
     """0.21 and later: blocks are sblocks, TensorIR is tirx."""
-    import tvm.tirx
-    from tvm import tirx
-    from tvm.script import tirx as TX
-
     assert tirx is tvm.tir and TX is T
 
     @TX.prim_func

@@ -58,7 +58,6 @@ _TO = [(r"\bout_sinfo=", "out_ty="), (r"\bsinfo_args=", "ty_args="),
        (r"from mlc_lab\.script import .*\n", "")]
 _FROM = [(r"\bout_ty=", "out_sinfo="), (r"\bty_args=", "sinfo_args="),
          (r'"Primitive": True', '"Primitive": 1'), (r"T\.let\[([^\]]*)\]", r"\1"),
-         (r"\btir_(?!vars|noalias)(?=\w)", ""), (r"(?<=\w)_tir_(?!vars)", "_"),
          (r"\bT_split_sections", "T_split"),
          (r'"global_symbol": "[^"]*", ', "")]
 

@@ -63,7 +63,7 @@ is outside, which is inside.""",
     reference=lambda v: ordered(v, "ikj"),
     wrong=lambda v: [
         Wrong(ordered(v, "ijk"), 2, "Reading B misses most"),
-        Wrong(ordered(v, v.order), 2, "bytes on, where a line of the cache has 64"),
+        Wrong(ordered(v, v.order), 2, "a line of the cache has 64"),
         Wrong(ordered(v, "kij"), 2, "misses"),
     ],
 )

@@ -60,6 +60,6 @@ Factors need not divide {n}.""",
         Wrong('i, j, k = sch.get_loops("C")\nsch.reorder(i, k, j)', 3, "Reading B misses most"),
         Wrong(tiled(8, 8, 8), 3, "are asked for at most"),
         Wrong(tiled(32, 32, 32), 3, "are asked for at most"),
-        Wrong('sch.get_loops("C")', 1, "bytes on, where a line of the cache has 64"),
+        Wrong('sch.get_loops("C")', 1, "a line of the cache has 64"),
     ],
 )

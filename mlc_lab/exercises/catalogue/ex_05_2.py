@@ -75,7 +75,7 @@ next there are a multiple of `factor` numbers, plus `offset`, in the buffer that
     reference=lambda v: 'sch.storage_align("M", 0, 0, 16, 8)',
     wrong=lambda v: [
         Wrong("", 1, "Reading M misses most"),
-        Wrong(f'sch.storage_align("M", 0, 0, {2 * v.n}, {v.n})', 2, "where a line of the cache"),
+        Wrong(f'sch.storage_align("M", 0, 0, {2 * v.n}, {v.n})', 2, "a line of the cache"),
         Wrong('sch.storage_align("M", 0, 0, 16, 0)', 2, "are asked for at most"),
         Wrong('j, i = sch.get_loops("Y")\nsch.reorder(i, j)', 5, "storage_align was not used"),
     ],
