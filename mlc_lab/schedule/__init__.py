@@ -8,8 +8,8 @@ Read `primitive/split.py` first, then `state.py` (how a tree is replaced), `trac
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, ExprRV, Instruction, InstructionKind, LoopRV
 from .schedule import Schedule, Step
-from .state import ScheduleState, StmtSRef
+from .state import ScheduleDebugMask, ScheduleState, StmtSRef
 from .trace import Trace
 
 __all__ = ["BlockRV", "ExprRV", "Instruction", "InstructionKind", "LoopRV", "Refusal", "Schedule",
-           "ScheduleError", "ScheduleState", "Step", "StmtSRef", "Trace"]
+           "ScheduleDebugMask", "ScheduleError", "ScheduleState", "Step", "StmtSRef", "Trace"]

@@ -66,7 +66,7 @@ class Schedule(Primitives):
     ----------
     mod: the IRModule (or a PrimFunc, which becomes the function "main").
     seed: of the sampling primitives; None or -1 takes a random one.
-    debug_mask: "all" checks the state after every step, "none" does not.
+    debug_mask: "all", or a `ScheduleDebugMask`, checks the state after every step, "none" does not.
 
     Every primitive takes and returns random variables (BlockRV, LoopRV, ExprRV) that follow blocks
     and loops through rewrites. A primitive that would change what the program computes raises

@@ -10,6 +10,7 @@ After Feng et al., "TensorIR" (ASPLOS 2023), and TVM's schedule state.
 
 from __future__ import annotations
 
+from enum import IntFlag
 from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
 
 from ..arith import Analyzer
@@ -35,6 +36,16 @@ if TYPE_CHECKING:
 
 #: statements that stand between a loop or block and the next one below it
 _BODY_ONLY = (LetStmt, AttrStmt, AssertStmt, DeclBuffer, Allocate, AllocateConst, While)
+
+
+class ScheduleDebugMask(IntFlag):
+    """What `Schedule(..., debug_mask=)` has checked after every step.
+
+    Either bit asks for all that `ScheduleState.verify` checks: no property of a block is cached.
+    """
+
+    VERIFY_SREF_TREE = 1
+    VERIFY_CACHED_FLAGS = 2
 
 
 class StmtSRef:

@@ -54,6 +54,8 @@ class Evaluator(Scopes):
 
     #: how the language being parsed writes a call of a function of the module, if not as TensorIR
     make_global_call: Callable[[GlobalVar, list], Any] | None = None
+    #: of a helper function: what reads the call of it
+    caller: Evaluator | None = None
 
     # --------------------------------------------------------------------------- dispatch
 
@@ -418,6 +420,7 @@ class Evaluator(Scopes):
         bound = inspect.signature(fn).bind(*args, **kwargs)
         bound.apply_defaults()
         inner = Evaluator(source, source.environment_of(fn), self.budget)
+        inner.caller = self
         inner.scopes.append(dict(bound.arguments))
         self.budget.again(tree)
         self.budget.enter()
@@ -437,7 +440,14 @@ class Evaluator(Scopes):
         if isinstance(form, T.BufferName):
             args, kwargs = self.values(node)
             return form(*args, **kwargs)
-        raise self.error(node, f"T.{form.name} has no meaning here")
+        return self.form_in_helper(self, node, form)
+
+    def form_in_helper(self, helper: Evaluator, node: ast.Call, form: T.Form) -> Any:
+        """A word in a helper function: one that makes a buffer does so where the helper is called;
+        the statement parser, which has such a place, overrides this."""
+        if self.caller is not None:
+            return self.caller.form_in_helper(helper, node, form)
+        raise helper.error(node, f"T.{form.name} has no meaning here")
 
     def call_global(self, node: ast.AST, var: GlobalVar, args: list[Any]) -> Any:
         """A call of a function of the module."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..tir import expr as E
 from .bounded import items, truth
+from .values import Pending
 
 if TYPE_CHECKING:
     from .evaluator import Evaluator
@@ -27,7 +28,10 @@ def run(ev: Evaluator, body: list[ast.stmt]) -> tuple[bool, Any]:
         if isinstance(stmt, ast.Expr) and isinstance(stmt.value, ast.Constant):
             continue
         if isinstance(stmt, ast.Assign) and len(stmt.targets) == 1:
-            ev.assign_names(stmt.targets[0], ev.eval(stmt.value))
+            value, target = ev.eval(stmt.value), stmt.targets[0]
+            if isinstance(value, Pending) and isinstance(target, ast.Name):
+                value = ev.settle(value, target.id)  # one buffer, however often it is read
+            ev.assign_names(target, value)
         elif isinstance(stmt, ast.If):
             test = ev.eval(stmt.test)
             if isinstance(test, E.PrimExpr) and type(test) is not E.IntImm:

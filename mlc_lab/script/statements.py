@@ -21,6 +21,7 @@ from ..tir.functor import pre_order
 from . import tir as T
 from .assignments import AssignmentParser
 from .bounded import Budget, truth
+from .evaluator import Evaluator
 from .forms import FORMS, BlockScope, InitScope, Loops
 from .macro import Macro
 from .source import Source
@@ -107,6 +108,12 @@ class StatementParser(AssignmentParser):
     def call_form(self, node: ast.Call, form: T.Form) -> Any:
         """A word of the language."""
         return FORMS.call(self, node, form)
+
+    def form_in_helper(self, helper: Evaluator, node: ast.Call, form: T.Form) -> Any:
+        """A word in a helper function: it may make a buffer, which the caller gives a name."""
+        if form.name not in ("alloc_buffer", "decl_buffer"):
+            raise helper.error(node, f"T.{form.name} has no meaning here")
+        return FORMS.call(helper, node, form, self)
 
     def eval_subscript(self, node: ast.Subscript) -> Any:
         """A subscript; a word of the language takes one only in another vintage of it."""

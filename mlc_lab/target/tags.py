@@ -1,4 +1,4 @@
-"""Names that stand for a whole target, as TVM's tags do: which GPU it is, and what it can take.
+"""Names that stand for a whole target, as TVM's tags do: which GPU or CPU it is, what it can take.
 
 Compute capabilities are from NVIDIA's list "CUDA GPUs"; registers, threads and warps from the CUDA
 C++ Programming Guide, "Technical Specifications per Compute Capability"; sizes of second-level
@@ -6,6 +6,7 @@ caches from NVIDIA's white papers on the Turing, Volta, Ampere, Hopper and Ada a
 memory is what a block has without opting in to more. Apple's figures are from the Metal Feature Set
 Tables (families Apple7 to Apple9). Intel's are from the oneAPI GPU Optimization Guide (Xe-HPG and
 Xe-LP), Qualcomm's from the Snapdragon Mobile Platform OpenCL Programming and Optimization guide.
+The cores of Amazon's C5 instances are half of the virtual ones that its list of instances has.
 """
 
 from __future__ import annotations
@@ -35,6 +36,14 @@ _OPENCL: dict[str, tuple[int, int, int]] = {
     "intel/arc-a770": (1024, 64, 16), "intel/iris-xe": (512, 64, 16), "qcom/adreno": (1024, 32, 64),
 }
 
+#: size of an Amazon C5 instance -> (cores, the processor as LLVM names it)
+_C5: dict[str, tuple[int, str]] = {
+    "large": (1, "skylake-avx512"), "xlarge": (2, "skylake-avx512"),
+    "2xlarge": (4, "skylake-avx512"), "4xlarge": (8, "skylake-avx512"),
+    "9xlarge": (18, "skylake-avx512"), "12xlarge": (24, "cascadelake"),
+    "18xlarge": (36, "skylake-avx512"), "24xlarge": (48, "cascadelake"),
+}
+
 TAGS: dict[str, dict[str, Any]] = {
     **{tag: {
         "kind": "cuda", "arch": arch, "registers_per_block": 65536,
@@ -54,6 +63,9 @@ TAGS: dict[str, dict[str, Any]] = {
         "kind": "webgpu", "max_threads_per_block": 256, "max_num_threads": 256,
         "max_shared_memory_per_block": 16384,
     } for tag in ("mesa/lavapipe", "google/swiftshader")},
+    **{f"aws/cpu/c5.{size}": {
+        "kind": "llvm", "keys": ["x86", "cpu"], "mcpu": processor, "num-cores": cores,
+    } for size, (cores, processor) in _C5.items()},
 }
 
 #: those of this file, whatever names are given or taken later

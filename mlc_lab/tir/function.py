@@ -172,15 +172,20 @@ class IndexMap:
         import inspect
 
         names: list[str] = []
-        for param in inspect.signature(mapping_function).parameters.values():
+        by_name: list[str] = []  # those after *args: the last indices
+        params = inspect.signature(mapping_function).parameters.values()
+        for param in params:
             if param.kind == param.VAR_POSITIONAL:
                 if ndim is None:
                     raise ValueError("a mapping function with *args needs ndim=")
-                names += [f"{param.name}_{i}" for i in range(ndim - len(names))]
+                names += [f"{param.name}_{i}" for i in range(ndim - len(params) + 1)]
+            elif param.kind == param.KEYWORD_ONLY:
+                by_name.append(param.name)
             else:
                 names.append(param.name)
-        initial = [Var(name, index_dtype) for name in names]
-        result = mapping_function(*initial)
+        initial = [Var(name, index_dtype) for name in [*names, *by_name]]
+        result = mapping_function(*initial[:len(names)],
+                                  **dict(zip(by_name, initial[len(names):])))
         final: list[Any] = []
         separators: list[int] = []
         for item in result if is_sequence(result) else [result]:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from mlc_lab import meta_schedule as ms
+from mlc_lab.ir import structural_equal
 from mlc_lab.meta_schedule.database import MemoryDatabase, TuningRecord
 from mlc_lab.meta_schedule.measure.builder import BuilderResult
 from mlc_lab.meta_schedule.measure.runner import RunnerFuture, RunnerResult
@@ -196,6 +197,34 @@ def test_databases_in_an_order_and_of_ones_own():
     assert [r.time for r in both.get_top_k(matmul(), 5)] == [2e-3]
     assert len(second) == len(second.records()) == len(second.query_all(matmul())) == 1
     assert len(both.records()) == 2
+
+
+def test_a_database_of_ones_own_need_not_know_of_targets():
+    class Mine(ms.database.PyDatabase):
+        def __init__(self):
+            super().__init__()
+            self.kept = []
+
+        def commit_tuning_record(self, record):
+            self.kept.append(record)
+
+        def get_all_tuning_records(self):
+            return self.kept
+
+        def get_top_k(self, workload, top_k):
+            mine = [r for r in self.kept if structural_equal(r.workload.mod, workload.mod)]
+            return sorted(mine, key=lambda r: r.time)[:top_k]
+
+    database = Mine()
+    workload = database.commit_workload(matmul())
+    trace = Schedule(workload.mod).trace
+    for target, time in ((TARGET, 3e-3), (TARGET, 2e-3), ("llvm -mcpu=skylake", 1e-3)):
+        database.commit_tuning_record(TuningRecord(trace, workload, [time], target))
+    for asked in (database, ms.database.UnionDatabase(database),
+                  ms.database.OrderedUnionDatabase(MemoryDatabase(), database)):
+        assert asked.query_tuning_record(matmul(), TARGET).time == 2e-3
+        assert [r.time for r in asked.get_top_k(workload, 2)] == [1e-3, 2e-3]
+    assert database.query_schedule(matmul(), TARGET) is not None
 
 
 def test_a_cost_model_is_saved_under_the_name_that_is_given(tmp_path):

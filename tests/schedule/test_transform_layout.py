@@ -49,6 +49,17 @@ def test_a_buffer_can_be_named_and_the_map_given_as_indexmap():
     assert len(scripts) == 1
 
 
+def test_a_map_names_its_last_index_after_the_others():
+    sch, before = start(chain)
+    sch.transform_layout("B", ("write", 0), lambda *outer, k: [*outer, k // 4, k % 4])
+    assert "B = T.alloc_buffer((16, 3, 4))" in sch.mod.script()
+    check(sch, before)
+    found = IndexMap.from_func(lambda i, *rest, k, m: [m, k, *rest, i], ndim=4)
+    named = [v.name for v in found.initial_indices]
+    assert named == ["i", "rest_0", "k", "m"]
+    assert [v.name for v in found.final_indices] == ["m", "k", "rest_0", "i"]
+
+
 def test_a_parameter_changes_its_shape():
     sch, before = start(matmul)
     sch.transform_layout("C", ("read", 1), lambda k, j: (j // 8, k, j % 8))

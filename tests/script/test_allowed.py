@@ -236,3 +236,51 @@ def test_modules_of_the_users_scope_give_values_and_functions_on_the_list():
     for expression in ("math.factorial(5)", "np.zeros(10**9)", "np.os.getcwd()", "np.load('x')"):
         with pytest.raises(DiagnosticError):
             from_source(HEAD + f"A[0] = {expression}", {"math": math, "np": np})
+
+
+def a_view(shape, data, declared):
+    if declared:
+        return T.decl_buffer(shape, data=data)
+    return T.Buffer(shape, data=data)
+
+
+def a_sum_of_two(data):
+    pair = T.decl_buffer([4], data=data)
+    return pair[0] + pair[1]
+
+
+def a_loop(n):
+    return T.serial(n)
+
+
+def test_a_helper_function_may_make_a_buffer():
+    @T.prim_func
+    def helped(A: T.Buffer((4,), "float32")):
+        values = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        table = a_view([4], values, True)
+        for i in range(4):
+            A[i] = table[i]
+
+    @T.prim_func
+    def plain(A: T.Buffer((4,), "float32")):
+        values = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        table = T.decl_buffer([4], data=values)
+        for i in range(4):
+            A[i] = table[i]
+
+    assert helped.body.script() == plain.body.script()
+    assert "table = T.decl_buffer" in helped.script()
+
+    @T.prim_func
+    def named_within(A: T.Buffer((4,), "float32")):
+        values = T.allocate_const([1.0, 2.0, 3.0, 4.0], "float32", [4])
+        A[0] = a_sum_of_two(values)
+
+    assert named_within.script().count("decl_buffer") == 1
+    assert "A[0] = pair[0] + pair[1]" in named_within.script()
+
+    with pytest.raises(DiagnosticError, match="T.serial has no meaning here"):
+        @T.prim_func
+        def refused(A: T.Buffer((4,), "float32")):
+            for i in a_loop(4):
+                A[i] = 0.0

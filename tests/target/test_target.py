@@ -117,6 +117,15 @@ def test_tags_of_gpus_have_their_limits(tag, kind, threads, shared):
     assert Target(str(target)).kind.name == kind
 
 
+def test_a_tag_of_a_cpu_says_its_processor_and_its_cores():
+    target = Target("aws/cpu/c5.9xlarge")
+    assert (target.kind.name, target.tag, list(target.keys)) == (
+        "llvm", "aws/cpu/c5.9xlarge", ["x86", "cpu"])
+    assert target.attrs["mcpu"] == "skylake-avx512" and int(target.attrs["num-cores"]) == 18
+    assert Target("aws/cpu/c5.12xlarge").attrs["mcpu"] == "cascadelake"
+    assert str(Target(str(target))) == str(target)
+
+
 def test_figures_of_gpus_are_there_for_every_tag_of_nvidia():
     from mlc_lab.target.gpus import USUAL, gpu_of
     from mlc_lab.target.tags import TAGS

@@ -154,6 +154,11 @@ class Database(SessionLog):
         return self._records(f"WHERE workload=? {more}AND time IS NOT NULL AND status='ok' "
                              "ORDER BY time, id", [workload.shash, *values], top_k)
 
+    def fastest(self, workload: object, top_k: int, target: Target | str | None = None
+                ) -> list[TuningRecord]:
+        """What `get_top_k` answers, for callers here: it may be overridden without a target."""
+        return self.get_top_k(workload, top_k, target)
+
     def _as_workload(self, workload: object) -> Workload | None:
         return workload if isinstance(workload, Workload) else self._find(as_workload(workload))
 
@@ -176,7 +181,7 @@ class Database(SessionLog):
     def query_best(self, workload: object, target: Target | str | None = None
                    ) -> TuningRecord | None:
         """The fastest record of a program; None if there is none."""
-        best = self.get_top_k(workload, 1, target)
+        best = self.fastest(workload, 1, target)
         return best[0] if best else None
 
     def query_tuning_record(self, mod: IRModule | PrimFunc, target: Target | str | None,
@@ -187,7 +192,7 @@ class Database(SessionLog):
         target = Target(target)
         best = self.query_best(mod, str(target))
         if best is None:
-            alike = (r for r in self.get_top_k(mod, 1 << 20)
+            alike = (r for r in self.fastest(mod, 1 << 20)
                      if Target(r.target).kind.name == target.kind.name)
             best = next(alike, None)
         return best

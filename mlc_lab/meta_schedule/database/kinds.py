@@ -140,7 +140,7 @@ class UnionDatabase(Database, kind="union"):
                   ) -> list[TuningRecord]:
         """The best of all."""
         mod = workload.mod if isinstance(workload, Workload) else workload
-        found = self._records_of(lambda d: d.get_top_k(mod, top_k, target))
+        found = self._records_of(lambda d: d.fastest(mod, top_k, target))
         return sorted(found, key=lambda r: r.time or 0.0)[:top_k]
 
     def get_all_tuning_records(self) -> list[TuningRecord]:
@@ -215,7 +215,7 @@ class OrderedUnionDatabase(UnionDatabase, kind="ordered_union"):
         """The best of the first that has any."""
         mod = workload.mod if isinstance(workload, Workload) else workload
         return next((r for r in (self._records_of(
-            lambda d, own=own: d.get_top_k(mod, top_k, target) if d is own else [])
+            lambda d, own=own: d.fastest(mod, top_k, target) if d is own else [])
             for own in self.databases) if r), [])
 
     def query_tuning_record(self, mod: IRModule | PrimFunc, target: Target | str | None,
@@ -229,8 +229,21 @@ class PyDatabase(MemoryDatabase):
     """To write a database of one's own: override `commit_tuning_record`, `get_all_tuning_records`
     and `get_top_k`, and where programs are kept elsewhere `has_workload` and `commit_workload`.
 
-    What is not overridden is in memory.
+    What is not overridden is in memory. `get_top_k(workload, top_k)` is given a Workload.
     """
+
+    def fastest(self, workload: object, top_k: int, target: Target | str | None = None
+                ) -> list[TuningRecord]:
+        """The best records; a `get_top_k` of one's own need not know of targets."""
+        if not isinstance(workload, Workload):
+            workload = Workload(as_workload(workload))
+        if target is None:
+            return list(self.get_top_k(workload, top_k))
+        found = self.get_top_k(workload, _ALL)
+        from ...target import Target
+
+        wanted = str(Target(target))
+        return [r for r in found if str(Target(r.target)) == wanted][:top_k]
 
     def query_all(self, workload: object = None, target: Target | str | None = None
                   ) -> list[TuningRecord]:
@@ -253,6 +266,8 @@ class PyDatabase(MemoryDatabase):
         return len(self.get_all_tuning_records())
 
 
+#: more records than any database has
+_ALL = 1 << 20
 #: numbers of records that each part of a union may use
 _NUMBERS = 1 << 40
 

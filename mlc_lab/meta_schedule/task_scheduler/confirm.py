@@ -75,7 +75,7 @@ def confirm(task: TaskRecord, runner: Any, database: Database) -> None:
             record.times = tuple(level * turn for turn in turns[record.id])
     for record, _ in leading:
         database.revise_tuning_record(record)
-    found = (r for r in database.get_top_k(task.workload, 1 << 20, str(task.context.target))
+    found = (r for r in database.fastest(task.workload, 1 << 20, str(task.context.target))
              if r.session == task.session)
     best = next(found, None)
     task.best_time, task.best_id = (best.time, best.id) if best else (None, None)

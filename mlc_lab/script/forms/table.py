@@ -11,6 +11,7 @@ from .. import tir as T
 from ..values import Pending, described
 
 if TYPE_CHECKING:
+    from ..evaluator import Evaluator
     from ..statements import StatementParser
 
 
@@ -92,24 +93,25 @@ class FormTable:
 
         return register
 
-    def call(self, parser: StatementParser, node: ast.Call, form: T.Form) -> Any:
-        """Evaluate the arguments and apply a form.
+    def call(self, parser: Evaluator, node: ast.Call, form: T.Form,
+             place: StatementParser | None = None) -> Any:
+        """Evaluate the arguments and apply a form, at a place that may be another's.
 
         Raises DiagnosticError at the call for a form that has no meaning here and for arguments
         that do not fit it.
         """
         raw = self.of_syntax.get(form.name)
         if raw is not None:
-            return raw(parser, node)
+            return raw(place or parser, node)
         fn = self.table.get(form.name)
         if fn is None:
             raise parser.error(node.func, f"T.{form.name} cannot be used here")
         args, kwargs = parser.values(node)
         if _fits(fn, args, kwargs):
-            return fn(parser, *args, **kwargs)
+            return fn(place or parser, *args, **kwargs)
         signature, types = _signature(fn)
         try:
-            bound = signature.bind(parser, *args, **kwargs)
+            bound = signature.bind(place or parser, *args, **kwargs)
         except TypeError as error:
             names = [str(p) for p in list(signature.parameters.values())[1:]]
             text = str(error).replace("'parser'", "")
