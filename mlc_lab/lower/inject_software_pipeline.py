@@ -81,7 +81,8 @@ class _Part:
 
     def __post_init__(self) -> None:
         inner: set[Var] = set()
-        for node in pre_order(self.stmt):
+        found: Any = pre_order(self.stmt)
+        for node in found:
             kind = type(node)
             if kind is BufferStore:
                 self.writes.add(node.buffer.data)
@@ -158,8 +159,9 @@ class _Versions(Mutator):
         size: PrimExpr = op.const(1)
         for extent in buffer.shape:
             size = size * extent
-        offset = self.visit(node.args[2]) + self.slots[buffer] * size
-        return node.replace(args=(*node.args[:2], offset, *map(self.visit, node.args[3:])))
+        kind, _, offset, *rest = node.args
+        return node.replace(args=(kind, data, self.visit(offset) + self.slots[buffer] * size,
+                                  *map(self.visit, rest)))
 
 
 class _Pipelines(Mutator):
