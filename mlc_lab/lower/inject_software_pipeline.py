@@ -81,8 +81,7 @@ class _Part:
 
     def __post_init__(self) -> None:
         inner: set[Var] = set()
-        found: Any = pre_order(self.stmt)
-        for node in found:
+        for node in pre_order(self.stmt):
             kind = type(node)
             if kind is BufferStore:
                 self.writes.add(node.buffer.data)
@@ -93,13 +92,13 @@ class _Part:
             elif isinstance(node, Var) and node.dtype == "handle":
                 self.reads.add(node)
                 self.writes.add(node)
-            elif kind is Call and effect_of(node) != PURE:
+            elif isinstance(node, Call) and effect_of(node) != PURE:
                 held = [n for a in node.args for n in pre_order(a)]
                 given = [n.buffer.data for n in held if type(n) is BufferLoad]
                 self.writes.update(given)
                 self.anything |= not given and not any(
                     isinstance(n, Var) and n.dtype == "handle" for n in held)
-            elif kind is LetStmt and node.var.dtype == "handle":
+            elif isinstance(node, LetStmt) and node.var.dtype == "handle":
                 self.anything = True
         self.reads -= inner
         self.writes -= inner
@@ -152,14 +151,15 @@ class _Versions(Mutator):
                                    *new.region))
 
     def visit_Call(self, node: Call) -> PrimExpr:
-        data = node.args[1] if len(node.args) > 1 else None
+        args = list(node.args)
+        data = args[1] if len(args) > 1 else None
         buffer = self.by_data.get(data) if isinstance(data, Var) else None
         if buffer is None or getattr(node.op, "name", "") != "tir.tvm_access_ptr":
             return self.default(node)
         size: PrimExpr = op.const(1)
         for extent in buffer.shape:
             size = size * extent
-        kind, _, offset, *rest = node.args
+        kind, _, offset, *rest = args
         return node.replace(args=(kind, data, self.visit(offset) + self.slots[buffer] * size,
                                   *map(self.visit, rest)))
 
