@@ -1,6 +1,8 @@
 """The laws of every exercise: its reference has all points, each typical mistake what it should."""
 
 import time
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -43,3 +45,12 @@ def test_a_variant_is_what_its_seed_says(exercise):
     assert "{" not in "".join(one.hints) or one.exercise.kind != "schedule"
     assert all(check.kind in CHECKS for check in one.checks) and one.points > 0
     assert one.statement and one.exercise.minutes > 0
+
+
+def test_each_lesson_ends_in_its_exercises():
+    notebooks = Path(__file__).parent.parent.parent / "notebooks"
+    for exercise in CATALOGUE:
+        (lesson,) = notebooks.glob(f"{exercise.id[:2]}_*.ipynb")
+        assert f'exercise(\\"{exercise.id}\\")' in lesson.read_text(encoding="utf-8"), exercise.id
+    count = Counter(exercise.lesson for exercise in CATALOGUE)
+    assert min(count.values()) >= 3, count
