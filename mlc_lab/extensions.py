@@ -49,6 +49,7 @@ ROWS: dict[str, str] = {
     # other versions' words
     "names of T": "mlc_lab.compat.dialect:T_NAMES",
     "modules of scripts": "mlc_lab.compat.dialect:MODULE_NAMES",
+    "parameters of schedules": "mlc_lab.compat.dialect:PARAMETERS",
     "names of relax": "mlc_lab.compat.relax_names:NAMES",
     "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
     "struct info of an early Var": "mlc_lab.compat.early_relax:var_info",
@@ -146,7 +147,8 @@ NAMES: dict[str, dict[str, str]] = {
     "topi": {"testing": "mlc_lab.testing.topi"},
     "relax": {"testing": "mlc_lab.testing.relax"},
     "meta_schedule": {name: f"mlc_lab.compat.tune_config:{name}" for name in (
-        "TuneConfig", "ReplayTraceConfig", "ReplayFuncConfig", "EvolutionarySearchConfig")},
+        "TuneConfig", "ReplayTraceConfig", "ReplayFuncConfig", "EvolutionarySearchConfig")} | {
+            "default_config": "mlc_lab.compat.default_config"},
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
             "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},

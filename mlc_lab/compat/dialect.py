@@ -1,6 +1,7 @@
 """Other vintages of TVMScript: names that later (or earlier) versions use for the same things.
 
-The parser looks here for a name after `T.`, and for a module, that it does not know.
+The parser looks here for a name after `T.`, and for a module, that it does not know; a schedule for
+a parameter.
 """
 
 from __future__ import annotations
@@ -19,6 +20,11 @@ MODULE_NAMES: dict[str, str] = {
     "tvm.script.tirx": "tvm.script.tir", "tvm.script.parser.tir": "tvm.script.tir",
     "tvm.script.parser.ir": "tvm.script.ir",
 }
+#: method of a schedule -> name of a parameter in another version -> name here
+PARAMETERS: dict[str, dict[str, str]] = {
+    "Schedule": {"debug_mode": "debug_mask"},  # 0.8
+    "blockize": {"loop": "target"},  # before 0.11
+}
 
 
-__all__ = ["MODULE_NAMES", "T_NAMES"]
+__all__ = ["MODULE_NAMES", "PARAMETERS", "T_NAMES"]

@@ -23,7 +23,8 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "topi.testing": "testing.topi", "topi.nn.pooling": "topi.nn.pool",
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            **{f"contrib.{name}": f"compat.contrib.{name}"
-              for name in ("cblas", "cc", "clang", "tedd")},
+              for name in ("cblas", "cc", "clang", "tedd", "torch")},
+           "meta_schedule.default_config": "compat.default_config",
            "meta_schedule.runner": "meta_schedule.measure.runner",
            "meta_schedule.builder": "meta_schedule.measure.builder",
            "meta_schedule.tune_context": "meta_schedule.context"}

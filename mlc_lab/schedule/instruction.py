@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Sequence
 
+from ..above import above
 from ..ir.containers import is_dict, is_sequence
 from ..tir.expr import FloatImm, IntImm, PrimExpr, StringImm, Var
 from ..tir.function import IndexMap
@@ -143,6 +144,9 @@ class InstructionKind:
         found = self._bound(args, kwargs)
         if found is not None:
             return found
+        older = above("parameters of schedules").get(self.method, {})
+        if older and not kwargs.keys().isdisjoint(older):
+            return self.bind(args, {older.get(name, name): v for name, v in kwargs.items()})
         try:
             bound = self._call_signature.bind(*args, **kwargs)
         except TypeError as err:

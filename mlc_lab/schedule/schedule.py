@@ -78,7 +78,11 @@ class Schedule(Primitives):
 
     def __init__(self, mod: Any, *, seed: int | None = None,
                  debug_mask: str | int = "none", error_render_level: str = "detail",
-                 enable_check: bool = True) -> None:
+                 enable_check: bool = True, **older: Any) -> None:
+        for name, value in older.items():  # as other versions call it
+            if above("parameters of schedules")["Schedule"].get(name) != "debug_mask":
+                raise TypeError(f"Schedule() takes no argument {name!r}")
+            debug_mask = value
         if isinstance(mod, PrimFunc):  # called "main" in the module, and outside as it says itself
             mod = IRModule({"main": mod})
         if not isinstance(mod, IRModule):

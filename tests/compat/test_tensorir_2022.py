@@ -123,3 +123,29 @@ def test_a_function_for_a_gpu_touches_memory_in_threads():
     func = MatmulRelu["main"]
     assert tvm.tir.analysis.verify_memory(func)
     assert not tvm.tir.analysis.verify_memory(func.with_attr("target", tvm.target.Target("cuda")))
+
+
+def test_parameters_of_other_releases():
+    """0.8: `debug_mode`; 0.10: `blockize(loop=)`."""
+    sch = tvm.tir.Schedule(MatmulRelu, debug_mode=True)
+    loop = sch.get_loops(sch.get_block("Y"))[1]
+    outer = sch.blockize(loop=loop)
+    assert "Y_o" in sch.get(outer).name_hint
+    with pytest.raises(TypeError, match="takes no argument 'debug_mood'"):
+        tvm.tir.Schedule(MatmulRelu, debug_mood=True)
+    with pytest.raises(TypeError, match="blockize"):
+        sch.blockize(block=loop)
+
+
+def test_what_a_search_took_by_default():
+    from tvm.meta_schedule import default_config
+
+    assert default_config is ms.default_config
+    target = default_config.target("llvm --num-cores=2")
+    rules = default_config.schedule_rules(None, target)
+    names = [type(r).__name__ for r in rules]
+    assert "MultiLevelTiling" in names and [type(r).__name__ for r in
+                                            default_config._DefaultLLVM.schedule_rules()] == names
+    assert default_config.schedule_rules(list, target) == []
+    assert default_config.postproc(None, target) and default_config.mutator_probs(None, target)
+    assert default_config._DefaultCUDA.postprocs() and default_config._DefaultLLVM.mutator_probs()
