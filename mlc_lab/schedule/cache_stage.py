@@ -228,6 +228,19 @@ def is_whole(rng: Range, dim: PrimExpr) -> bool:
         type(rng.extent) is IntImm and type(dim) is IntImm and rng.extent.value == dim.value))
 
 
+def names_a_loop_around(scope: StmtSRef, region: Sequence[Range]) -> bool:
+    """Whether a region is said by loops around a block: what is in the block may not name them, but
+    in the bindings of iterators."""
+    around: set[Var] = set()
+    at = scope.parent
+    while at is not None:
+        if type(at.stmt) is For:
+            around.add(at.stmt.loop_var)
+        at = at.parent
+    return bool(around) and any(
+        uses_var(e, around) for r in region for e in (r.min, r.extent))
+
+
 def loops_known(state: ScheduleState, at: StmtSRef) -> Analyzer:
     """An analyzer that knows the loops and block iterators around a place."""
     analyzer = Analyzer()
@@ -335,5 +348,5 @@ def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequenc
 
 __all__ = ["Location", "Stage", "after_definitions", "copy_stage", "declaring",
            "every_element_is_written", "find_location", "finish", "given_consumers", "holds",
-           "insert_statement", "is_whole", "loops_known", "only_writer", "readers", "region_at",
-           "sizes_are_known", "within_definitions"]
+           "insert_statement", "is_whole", "loops_known", "names_a_loop_around", "only_writer",
+           "readers", "region_at", "sizes_are_known", "within_definitions"]

@@ -1,7 +1,12 @@
 """loop_partition: loops that follow one another, the same iterations in the same order."""
 
+import numpy as np
 import pytest
 
+from mlc_lab.backend.interp import interpret
+from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
 from .common import kept, matmul, refused, row_sum
@@ -111,3 +116,24 @@ def test_loops_that_are_not_cut():
 
     refused(open_size, lambda s: s.loop_partition(s.get_loops("A")[0], [2, None]),
             "extent_is_known")
+
+
+@pytest.mark.parametrize("copy", ["cache_read", "cache_write"])
+def test_a_copy_inside_of_a_part_names_no_loop_around(copy):
+    """A block may name a loop around it in the bindings of its iterators only."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for i, j in T.grid(4, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+""")
+    sch = Schedule(func)
+    sch.loop_partition(sch.get_loops(sch.get_block("B"))[1], [None, 3])
+    getattr(sch, copy)(sch.get_block("B_j0"), 0, "local")
+    assert_structural_equal(from_source(sch.mod.script()), sch.mod)
+    a = np.random.rand(4, 8).astype("float32")
+    b = np.zeros_like(a)
+    interpret(sch.mod, a, b, func_name="main")
+    np.testing.assert_array_equal(b, a * 2)

@@ -10,19 +10,16 @@
     fast = optimize_torch(model, example)      # imported, tuned, compiled
     fast(example)
 
-Tensors are handed over without a copy (DLPack). Importing this file needs torch.
+Tensors are handed over without a copy (DLPack). The modules are made when the first is asked for:
+only then torch is imported.
 """
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
-
-try:
-    import torch
-except ImportError as error:
-    raise ImportError("tvm.contrib.torch needs torch: pip install torch") from error
 
 from ...build import build
 from ...ir.module import IRModule
@@ -36,34 +33,57 @@ if TYPE_CHECKING:
 TRIALS = 64
 
 
-class OperatorModule(torch.nn.Module):
-    """A function of TensorIR that takes tensors of torch, its results among them."""
+@cache
+def _modules() -> tuple[Any, Any]:
+    """The two classes: of a function, and of a model. ImportError without torch."""
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError("tvm.contrib.torch needs torch: pip install torch") from error
 
-    def __init__(self, program: IRModule | PrimFunc) -> None:
-        super().__init__()
-        self.program = program
-        self.target: TargetLike = "llvm"
-        self._built: Any = None
+    class OperatorModule(torch.nn.Module):
+        """A function of TensorIR that takes tensors of torch, its results among them."""
 
-    def tune(self, config: TuneConfig | None = None, target: TargetLike = None) -> None:
-        """Look for a fast schedule, and take it. ValueError where the program has more than one
-        function."""
-        self.target = self.target if target is None else target
-        config = config or TuneConfig(max_trials_global=TRIALS, num_trials_per_iter=16)
-        with tempfile.TemporaryDirectory() as folder:
-            found = tune_tir(config, self.program, self.target, folder)
-        if found is not None:
-            self.program, self._built = found.mod, None
+        def __init__(self, program: IRModule | PrimFunc) -> None:
+            super().__init__()
+            self.program = program
+            self.target: TargetLike = "llvm"
+            self._built: Any = None
 
-    def script(self) -> str:
-        """The program as TVMScript."""
-        return self.program.script()
+        def tune(self, config: TuneConfig | None = None, target: TargetLike = None) -> None:
+            """Look for a fast schedule, and take it. ValueError where the program has more than one
+            function."""
+            self.target = self.target if target is None else target
+            config = config or TuneConfig(max_trials_global=TRIALS, num_trials_per_iter=16)
+            with tempfile.TemporaryDirectory() as folder:
+                found = tune_tir(config, self.program, self.target, folder)
+            if found is not None:
+                self.program, self._built = found.mod, None
 
-    def forward(self, *tensors: torch.Tensor) -> None:
-        """Run it; it is built the first time."""
-        if self._built is None:
-            self._built = build(self.program, target=self.target)
-        self._built(*[t.detach() for t in tensors])
+        def script(self) -> str:
+            """The program as TVMScript."""
+            return self.program.script()
+
+        def forward(self, *tensors: torch.Tensor) -> None:
+            """Run it; it is built the first time."""
+            if self._built is None:
+                self._built = build(self.program, target=self.target)
+            self._built(*[t.detach() for t in tensors])
+
+    class OptimizedModule(torch.nn.Module):
+        """A model that was imported and compiled."""
+
+        def __init__(self, machine: Any) -> None:
+            super().__init__()
+            self._machine = machine
+
+        def forward(self, *inputs: torch.Tensor) -> Any:
+            """What the model gives, as torch tensors."""
+            found = self._machine["main"](*[t.detach() for t in inputs])
+            made = [torch.from_dlpack(x) for x in found]
+            return made[0] if len(made) == 1 else tuple(made)
+
+    return OperatorModule, OptimizedModule
 
 
 def as_torch(program: IRModule | PrimFunc | Callable[..., Any]) -> Any:
@@ -72,7 +92,7 @@ def as_torch(program: IRModule | PrimFunc | Callable[..., Any]) -> Any:
     TypeError for anything else.
     """
     if isinstance(program, (IRModule, PrimFunc)):
-        return OperatorModule(program)
+        return _modules()[0](program)
     if callable(program):
         make = program
         return lambda *args, **kwargs: as_torch(make(*args, **kwargs))
@@ -80,22 +100,8 @@ def as_torch(program: IRModule | PrimFunc | Callable[..., Any]) -> Any:
                     f"{type(program).__name__}")
 
 
-class OptimizedModule(torch.nn.Module):
-    """A model that was imported and compiled."""
-
-    def __init__(self, machine: Any) -> None:
-        super().__init__()
-        self._machine = machine
-
-    def forward(self, *inputs: torch.Tensor) -> Any:
-        """What the model gives, as torch tensors."""
-        found = self._machine["main"](*[t.detach() for t in inputs])
-        made = [torch.from_dlpack(x) for x in found]
-        return made[0] if len(made) == 1 else tuple(made)
-
-
-def optimize_torch(model: torch.nn.Module, example_inputs: Any, tuning_config: Any = None,
-                   target: TargetLike = None, work_dir: str | None = None) -> OptimizedModule:
+def optimize_torch(model: Any, example_inputs: Any, tuning_config: Any = None,
+                   target: TargetLike = None, work_dir: str | None = None) -> Any:
     """A model of torch, imported at the shapes of the examples, tuned and compiled.
 
     Parameters
@@ -111,6 +117,8 @@ def optimize_torch(model: torch.nn.Module, example_inputs: Any, tuning_config: A
     MissingOperators
         For a model with operators that are not imported.
     """
+    import torch
+
     from ... import relax
     from ...meta_schedule import relax_integration as tuning
     from ...relax.frontend.torch import from_exported_program
@@ -127,7 +135,7 @@ def optimize_torch(model: torch.nn.Module, example_inputs: Any, tuning_config: A
     with tempfile.TemporaryDirectory() as folder:
         database = tuning.tune_relax(mod, {}, where, work_dir or folder, trials)
         built = tuning.compile_relax(database, mod, where, {})
-    return OptimizedModule(relax.VirtualMachine(built, cpu()))
+    return _modules()[1](relax.VirtualMachine(built, cpu()))
 
 
-__all__ = ["OperatorModule", "OptimizedModule", "as_torch", "optimize_torch"]
+__all__ = ["as_torch", "optimize_torch"]

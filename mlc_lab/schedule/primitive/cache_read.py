@@ -13,7 +13,7 @@ from ..buffers import (
 )
 from ..cache_stage import (
     Location, copy_stage, find_location, finish, given_consumers, insert_statement, loops_known,
-    only_writer, readers, region_at,
+    names_a_loop_around, only_writer, readers, region_at,
 )
 from ..error import Refusal
 from ..guards import is_block
@@ -69,7 +69,7 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
                       "sch.decompose_reduction")
     location, targets = _location(state, scope, block, buffer, consumer_blocks or ())
     span = _span(state, scope, buffer, location, targets)
-    full = location.at is not scope
+    full = location.at is not scope or names_a_loop_around(scope, span)
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
     stage = copy_stage(buffer, copy, span, buffer.shape, copy.name, None if full else copy,

@@ -13,7 +13,7 @@ from ..buffers import (
 )
 from ..cache_stage import (
     copy_stage, every_element_is_written, find_location, finish, given_consumers, insert_statement,
-    loops_known, only_writer, readers, region_at,
+    loops_known, names_a_loop_around, only_writer, readers, region_at,
 )
 from ..error import Refusal
 from ..guards import is_block
@@ -83,7 +83,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
         raise Refusal("copy_holds_what_is_read", "a block of consumer_blocks may read elements of "
                       f"{buffer.name} that block {block.stmt.name_hint} does not write: they are "
                       "not in the copy", nodes=[d.stmt for d in direct])
-    full = location.at is not scope
+    full = location.at is not scope or names_a_loop_around(scope, span)
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
     stage = copy_stage(copy, buffer, span, buffer.shape, copy.name, None if full else copy,
