@@ -40,7 +40,7 @@ each other.""",
         Field("own", f"{v.threads} threads: additions in each thread's own part"),
         Field("tree", f"{v.threads} threads: additions one after the other when they are combined"),
         Field("best", "With how many threads is the longest way shortest?", "choice",
-              [str(c) for c in v.choices]),
+              tuple(str(c) for c in v.choices)),
     ],
     checks=lambda v: [
         row("prediction", 1, "one thread", field="one", equals=lambda: truth(v)["one"],
