@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import handmade
 import pytest
+from playwright.sync_api import expect
 from browser import open_page
 from test_recording import big
 
@@ -139,6 +140,7 @@ def test_a_refused_primitive_is_a_step_with_its_error(page):
     assert "Refused: no loop-carried dependence" in after
     assert "decompose the reduction first" in after
     fault = pane(page, "before").locator(".l.fault")
+    expect(fault).to_contain_text("T.grid")  # the pane may still be filled
     assert fault.inner_text().split() == "✕ for k, j_1 in T.grid(128, 8):".split()
     assert "refused" in page.locator(".facts").inner_text()
     go(page, 5)
