@@ -13,6 +13,7 @@ import tvm
 import tvm.tirx
 from tvm import meta_schedule as ms
 from tvm import tirx
+from tvm.meta_schedule import default_config
 from tvm.script import tir as T
 from tvm.script import tirx as TX
 
@@ -138,8 +139,6 @@ def test_parameters_of_other_releases():
 
 
 def test_what_a_search_took_by_default():
-    from tvm.meta_schedule import default_config
-
     assert default_config is ms.default_config
     target = default_config.target("llvm --num-cores=2")
     rules = default_config.schedule_rules(None, target)

@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 import handmade
 import pytest
-from playwright.sync_api import expect
 from browser import open_page
+from playwright.sync_api import expect
 from test_recording import big
 
 from mlc_lab_widgets import page as write_page
