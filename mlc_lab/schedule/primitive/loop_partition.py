@@ -82,8 +82,9 @@ def loop_partition(state: ScheduleState, loop: StmtSRef,
         made.append(new)
         parts.append(_around(f"{name}{k}_partition", new, owners, stmt))
         start += size
-    whole = _around(f"{name}_common", seq(*parts), owners, stmt)
-    state.replace(loop, whole)
+    whole = _around(f"{name}_common", stmt, owners, stmt)  # all parts touch what the loop does
+    block = whole.block.replace(body=seq(*parts))
+    state.replace(loop, whole.replace(block=came_from(block, stmt)))
     return [state.refs[new] for new in made]
 
 
