@@ -36,7 +36,8 @@ def loop_partition(state: ScheduleState, loop: StmtSRef,
     At most one factor may be None: it takes what the others leave. Where they leave something and
     none is None, one more loop runs over the rest. Each loop has a copy of the body: a block `B`
     under loop `i` becomes `B_i0`, `B_i1` and so on, around each is a block `B_i0_partition`, and
-    around all a block `B_i_common`. With `preserve_unit_iters=False` a loop of one iteration binds
+    around all a block `B_i_common`, with an iterator for each loop around that is used in it. With
+    `preserve_unit_iters=False` a loop of one iteration binds
     a number in place of its variable.
 
     Before::
@@ -75,16 +76,21 @@ def loop_partition(state: ScheduleState, loop: StmtSRef,
     name = "_".join([*(r.block.name_hint for r in realizes[:1]), stmt.loop_var.name])
     owners = {r.buffer.data: r.buffer for n in pre_order(stmt.body) if type(n) is Block
               for r in (*n.reads, *n.writes)}
+    outer = _outer_iterators(state, loop, realizes)
     parts: list[Stmt] = []
     made: list[For] = []
     for k, size in enumerate(sizes):
-        new = _part(state, loop, k, start, size, preserve_unit_iters)
+        new = _part(state, loop, k, start, size, preserve_unit_iters, outer)
         made.append(new)
         parts.append(_around(f"{name}{k}_partition", new, owners, stmt))
         start += size
-    whole = _around(f"{name}_common", stmt, owners, stmt)  # all parts touch what the loop does
-    block = whole.block.replace(body=seq(*parts))
-    state.replace(loop, whole.replace(block=came_from(block, stmt)))
+    block = _around(f"{name}_common", stmt, owners, stmt).block  # parts touch what it does
+    table = {var: iv.var for var, iv in outer.items()}
+    block = came_from(block.replace(
+        iter_vars=tuple(outer.values()), body=seq(*parts),
+        reads=tuple(substitute(r, table) for r in block.reads),
+        writes=tuple(substitute(w, table) for w in block.writes)), stmt)
+    state.replace(loop, BlockRealize(list(outer), IntImm("bool", 1), block))
     return [state.refs[new] for new in made]
 
 
@@ -142,8 +148,31 @@ def _around(name: str, body: Stmt, owners: dict[Var, Buffer], stmt: For) -> Bloc
     return BlockRealize([], IntImm("bool", 1), block)
 
 
+def _outer_iterators(state: ScheduleState, loop: StmtSRef, realizes: Sequence[BlockRealize]
+                     ) -> dict[Var, IterVar]:
+    """Iterators for the loops around that are used under a loop: what is in a block names loops
+    around it in its bindings only."""
+    around = [s.stmt for s in state.loops_above(loop)]
+    variables = {lp.loop_var for lp in around}
+    found: dict[Var, IterVar] = {}
+    for lp in around:
+        var = lp.loop_var
+        if not uses_var(loop.stmt, var):
+            continue
+        if uses_var(lp.min, variables) or uses_var(lp.extent, variables):
+            raise Refusal("loops_around_are_even", f"loop {var.name} around runs as often as "
+                          "another loop says, and a block around the parts cannot say so",
+                          nodes=[lp], hint="partition a loop that stands outside of it")
+        kinds = {iv.iter_type for r in realizes for iv, value in zip(
+            r.block.iter_vars, r.iter_values) if uses_var(value, var)}
+        kind = kinds.pop() if len(kinds) == 1 else IterVar.Opaque
+        found[var] = IterVar(Range.from_min_extent(lp.min, lp.extent),
+                             came_from(Var(f"v{var.name}", var.dtype), lp), kind)
+    return found
+
+
 def _part(state: ScheduleState, loop: StmtSRef, k: int, start: int, size: int,
-          preserve_unit_iters: bool) -> For:
+          preserve_unit_iters: bool, outer: dict[Var, IterVar]) -> For:
     """The loop number `k`, with a copy of the body."""
     stmt: For = loop.stmt
     dtype = stmt.loop_var.dtype
@@ -158,6 +187,9 @@ def _part(state: ScheduleState, loop: StmtSRef, k: int, start: int, size: int,
     analyzer = Analyzer()
     if loop.parent is not None:
         state.loop_domains_into(loop.parent, analyzer)
+    for old, iv in outer.items():
+        analyzer.bind(iv.var, iv.dom)
+        table[old] = iv.var
     analyzer.bind(var, Range.from_min_extent(IntImm(dtype, start), IntImm(dtype, size)))
     copy = _Copy(f"_{stmt.loop_var.name}{k}", table, stmt.loop_var, here, analyzer)
     return For(var, IntImm(dtype, start), IntImm(dtype, size), ForKind.SERIAL,
