@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..language import chosen, text
 from ..reading.python_text import parse_expression
-from ..schedule.error import ScheduleError, rule_in_words
+from ..schedule.error import Accepted, ScheduleError, rule_in_words
 from ..schedule.instruction import InstructionKind
 from ..schedule.schedule import Schedule
 from ..schedule.state import StmtSRef, child_realizes, sub_statements
@@ -201,16 +201,21 @@ class Palette:
 
     def attempt(self, kind: InstructionKind, args: dict[str, Any]) -> tuple[str, str] | None:
         """Try a primitive on a copy: None if it may act, else (rule, reason)."""
-        return self.trial(kind, args)[1]
+        return self.trial(kind, args, asking=True)[1]
 
     def trial(
-        self, kind: InstructionKind, args: dict[str, Any]
+        self, kind: InstructionKind, args: dict[str, Any], asking: bool = False
     ) -> tuple[Schedule, tuple[str, str] | None]:
-        """Try a primitive on a copy: the copy, and (rule, reason) if it was refused."""
+        """Try a primitive on a copy: the copy, and (rule, reason) if it was refused.
+
+        With `asking` only the second is wanted: a primitive may end when its rules hold.
+        """
         trial, self._unchanged = self._unchanged or self.sch.copy(), None
-        trial.trace, trial.steps = Trace(), []
+        trial.trace, trial.steps, trial.state.asking = Trace(), [], asking
         try:
             trial.apply(kind, bind(kind, args, lambda what, key: self._stand_in(trial, key)))
+        except Accepted:
+            self._unchanged = trial
         except ScheduleError as error:
             self._unchanged = trial  # a refusal changes nothing: good for the next one
             return trial, explain(error, self.language)

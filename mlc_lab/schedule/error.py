@@ -33,6 +33,10 @@ class Refusal(Exception):
         self.hint, self.conflict = hint, conflict
 
 
+class Accepted(Exception):
+    """No rule refuses a primitive that was only asked about (`ScheduleState.accepted`)."""
+
+
 def rule_in_words(rule: str, language: str | None = None) -> str:
     """What a rule asks for, in a language (the chosen one); "" in English, whose errors say it
     themselves, and for a rule of somebody else's primitive."""

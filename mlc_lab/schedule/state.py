@@ -22,7 +22,7 @@ from ..tir.stmt import (
     LetStmt, SeqStmt, Stmt, While, seq,
 )
 from .dependency import BlockScope, scope_of
-from .error import Refusal
+from .error import Accepted, Refusal
 from .provenance import came_from
 from .truth import truthful
 
@@ -70,6 +70,9 @@ class StmtSRef:
 
 class ScheduleState:
     """The module under schedule with a reference for every block and loop of it."""
+
+    #: whether it is only asked if a primitive may act; set on a copy that is thrown away
+    asking = False
 
     def __init__(self, mod: IRModule) -> None:
         self.mod = mod.copy()
@@ -192,6 +195,13 @@ class ScheduleState:
         while parent is not None:
             yield parent
             parent = parent.parent
+
+    def accepted(self) -> None:
+        """A primitive says that all its rules hold and what follows only builds the new program:
+        where it is only asked whether it may act, it ends here. Annotations are looked at after
+        the program is built."""
+        if self.asking and not any(ref.stmt.annotations for ref in self.refs.values()):
+            raise Accepted
 
     # ------------------------------------------------------------------ writing
 

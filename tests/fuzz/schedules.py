@@ -21,6 +21,7 @@ from mlc_lab.build import build
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.lower import LowerError
 from mlc_lab.schedule import Schedule, ScheduleError, Trace
+from mlc_lab.schedule.error import Accepted
 from mlc_lab.schedule.truth import truthful
 from mlc_lab.script import from_source
 from mlc_lab.tir.expr import Var
@@ -78,10 +79,12 @@ def case(draw) -> None:
     original = sch.mod
     check_text(original)
     steps = Steps(draw, sch)
+    promised = promises(sch)
     if draw.chance(15):
         split_within_a_block(steps)
     for _ in range(min(draw.integer(0, 24), STEPS)):
-        step(draw, made, steps)
+        promised.clear()
+        step(draw, made, steps, promised)
     if sch.mod is not original:
         check_text(sch.mod)
         with limited(SECONDS):
@@ -105,8 +108,27 @@ def split_within_a_block(steps: Steps) -> None:
             sch.blockize([block] if draw.chance(50) else loop, preserve_unit_iters=draw.chance(50))
 
 
-def step(draw, made: Program, steps: Steps) -> None:
-    """Try one primitive; a refusal must leave everything as it was."""
+def promises(sch: Schedule) -> list[bool]:
+    """Where it is written down that a primitive said it would refuse nothing any more."""
+    state, made = sch.state, []
+    accepted = state.accepted
+
+    def watched() -> None:
+        state.asking = True
+        try:
+            accepted()
+        except Accepted:
+            made.append(True)
+        finally:
+            state.asking = False
+
+    state.accepted = watched
+    return made
+
+
+def step(draw, made: Program, steps: Steps, promised: list[bool]) -> None:
+    """Try one primitive; a refusal must leave everything as it was, and comes before a primitive
+    says that it is accepted."""
     sch, name = steps.sch, draw.choice(PRIMITIVES)
     before = sch.mod
     count = len(sch.steps)
@@ -116,6 +138,7 @@ def step(draw, made: Program, steps: Steps) -> None:
         return
     except ScheduleError as error:
         harness.counts[f"refused  {name}"] += 1
+        assert not promised, f"refused after it was accepted: {error}"
         length = len(sch.trace.insts)
         assert sch.mod is before or sch.steps[-1].error is error, "a refusal changed the program"
         assert sch.steps[-1].before is sch.mod and sch.steps[-1].after is sch.mod

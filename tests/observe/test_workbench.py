@@ -103,12 +103,12 @@ def test_a_listing_changes_nothing(bench):
 
 @pytest.mark.parametrize("step", range(0, 8, 2))
 def test_what_was_refused_before_makes_no_difference(step, monkeypatch):
-    """A listing tries many things on one copy while they are refused: the answers are those of a
-    new copy for each."""
+    """A listing tries many things on one copy while they are refused, and asks only whether they
+    are: the answers are those of applying each to a new copy."""
     bench, trial = Workbench(schedule()), Palette.trial
     bench.goto(min(step, len(bench.attempts) - 1))
 
-    def on_a_new_copy(self, kind, args):
+    def on_a_new_copy(self, kind, args, asking=False):
         return trial(Palette(self.sch, self.sref, self.key_of, self.target), kind, args)
 
     for stmt in statements_in_order(bench.at.reached.state):

@@ -73,10 +73,12 @@ def loop_partition(state: ScheduleState, loop: StmtSRef,
     start, sizes = _sizes(stmt, factors)
     _can_be_copied(stmt)
     realizes = list(child_realizes(stmt))
+    outer = _outer_iterators(state, loop, realizes)
+    _no_reduction_is_cut(stmt)
+    state.accepted()
     name = "_".join([*(r.block.name_hint for r in realizes[:1]), stmt.loop_var.name])
     owners = {r.buffer.data: r.buffer for n in pre_order(stmt.body) if type(n) is Block
               for r in (*n.reads, *n.writes)}
-    outer = _outer_iterators(state, loop, realizes)
     parts: list[Stmt] = []
     made: list[For] = []
     for k, size in enumerate(sizes):
@@ -140,6 +142,20 @@ def _can_be_copied(stmt: For) -> None:
         if isinstance(node, Stmt) and type(node).__name__ not in _COPIED:
             raise Refusal("copies_share_no_memory", f"under loop {stmt.loop_var.name} stands a "
                           f"{type(node).__name__}, which is not copied", nodes=[stmt])
+
+
+def _no_reduction_is_cut(stmt: For) -> None:
+    moved = {stmt.loop_var}  # the loop, and iterators that are bound to it
+    for node in pre_order(stmt.body):
+        if type(node) is not BlockRealize:
+            continue
+        for iv, value in zip(node.block.iter_vars, node.iter_values):
+            if uses_var(value, moved):
+                moved.add(iv.var)
+                if iv.iter_type == REDUCE and node.block.init is not None:
+                    raise Refusal("reduction_is_not_cut", f"block {node.block.name_hint} reduces "
+                                  "over the loop: each part would begin with the start value anew",
+                                  nodes=[node.block], hint="sch.decompose_reduction first")
 
 
 def _around(name: str, body: Stmt, owners: dict[Var, Buffer], stmt: For) -> BlockRealize:
@@ -224,10 +240,6 @@ class _Copy(Mutator):
             dom = substitute(iv.dom, self.all)
             if any(uses_var(value, v) for v in self.moved):
                 self.moved.add(iv.var)
-                if iv.iter_type == REDUCE and block.init is not None:
-                    raise Refusal("reduction_is_not_cut", f"block {block.name_hint} reduces over "
-                                  "the loop: each part would begin with the start value anew",
-                                  nodes=[block], hint="sch.decompose_reduction first")
                 dom = self._narrowed(dom, new)
             iters.append(iv.replace(var=self.table[iv.var], dom=dom))
             self.analyzer.bind(self.table[iv.var], dom)

@@ -65,6 +65,7 @@ def set_axis_separator(state: ScheduleState, block: StmtSRef, buffer: Any,
         raise Refusal("separators_lie_between_dimensions", f"axis_separators={axis_separators}: "
                       f"buffer {old.name} has {rank} dimensions; separators are increasing and in "
                       f"0 .. {rank}", nodes=[block.stmt])
+    state.accepted()
     new = came_from(old.replace(axis_separators=tuple(axis_separators)), old)
     redirect = Redirect({old: new})
     redirect.data = {}
