@@ -386,6 +386,8 @@ class Stages(Pieces):
             for _ in range(self.draw.choice([1, 2])):
                 inside += self.stage([*outer, axis, Axis(x, low)], False)
             body += [f"with T.LetStmt({i} % {low.text}) as {x}:", *nested([""], inside)[1:]]
+        if self.draw.chance(self.odd // 5):  # a block that has no iterators for the loops around
+            body = [f'with T.block("{self.name("S")}"):', *("    " + line for line in body)]
         if self.draw.chance(self.odd // 8):
             return [f"if {self.draw.choice(self.params())}:", *(
                 "    " + line for line in nested([head], body))]
