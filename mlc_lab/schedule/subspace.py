@@ -186,12 +186,14 @@ def relaxed_regions(regions: Sequence[BufferRegion], inner_iters: Sequence[IterV
                     outer_iters: Sequence[IterVar] = (), loops: Sequence[For] = ()
                     ) -> list[BufferRegion]:
     """Regions over all values of `inner_iters`, whose domains may name the `loops` around them:
-    where a region would, it is all of the dimension."""
+    where a region would, it is all of the dimension. A block without iterators may name the loops
+    itself."""
     hidden = {lp.loop_var for lp in loops}
     analyzer = Analyzer()
     for iv in (*outer_iters, *inner_iters):
         analyzer.bind(iv.var, iv.dom)
-    domains = {iv.var: iv.dom for iv in inner_iters}
+    domains = {lp.loop_var: Range.from_min_extent(lp.min, lp.extent) for lp in loops}
+    domains.update((iv.var, iv.dom) for iv in inner_iters)
     blank = Analyzer()
     out: list[BufferRegion] = []
     for region in regions:

@@ -5,6 +5,7 @@ import pytest
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
+from mlc_lab.tir.functor import free_vars
 
 from .common import chain, check, kept, matmul, mm_relu, refused
 from .test_cache_read import start
@@ -299,3 +300,26 @@ def test_iterators_that_a_condition_holds_back_stay_in_their_domain():
     check(sch, before)
     assert "v_i = T.axis.spatial(4, i * 2 + j - 1)" in sch.mod.script()
     assert "T.reads(A[0:4])" in sch.mod.script()
+
+
+@T.prim_func
+def through_an_opaque_block(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for i in range(4):
+        with T.block("rows"):
+            for j in range(8):
+                with T.block("B"):
+                    vi, vj = T.axis.remap("SS", [i, j])
+                    B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+@pytest.mark.parametrize("target", ["block", "loop"])
+@pytest.mark.parametrize("preserve", [True, False])
+def test_a_block_without_iterators_may_name_the_loops_that_move_into_the_new_one(target, preserve):
+    def act(sch):
+        loops = sch.split(sch.get_loops("rows")[0], [None, 3])
+        made = sch.blockize([sch.get_block("rows")] if target == "block" else loops[0],
+                            preserve_unit_iters=preserve)
+        (written,) = sch.get(made).writes
+        assert not free_vars(written)
+
+    kept(through_an_opaque_block, act)
