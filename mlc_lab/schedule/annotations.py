@@ -1,4 +1,5 @@
-"""Annotations that name variables of loops and blocks: the variables stay around them."""
+"""What names variables of loops and blocks outside of bindings, annotations and blocks without
+iterators: the variables stay around it."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, Let, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import pre_order
+from ..tir.functor import free_vars, pre_order
 from ..tir.stmt import (
     Allocate, AllocateConst, Block, For, LetStmt, nodes_in_annotations,
 )
@@ -47,6 +48,31 @@ def annotations_stay_in_scope(state: ScheduleState, before: Snapshot) -> None:
                 "would not be around it any more", nodes=[old for old, _ in before.values()
                                                           if key in old.annotations],
                 hint=f'take the annotation away first: sch.unannotate(..., "{key}")')
+
+
+def loops_named_stay_around(state: ScheduleState, before: Snapshot) -> None:
+    """Refuse a step after which a block without iterators names a loop that is not around it.
+
+    Other blocks name the loops around them in the bindings of their iterators only, which steps
+    that move a block or copy what it reads make anew. `before` has the statements that references
+    had.
+    """
+    bound: set[Var] | None = None
+    for sref in state.refs.values():
+        block = sref.stmt
+        if type(block) is not Block or block.iter_vars or sref.parent is None:
+            continue
+        if bound is None:
+            bound = {v for old, _ in before.values() for v in _bound_by(old)}
+        lost = bound.intersection(free_vars(block)) - _around(sref)
+        if lost:
+            name = min(v.name for v in lost)
+            raise Refusal(
+                "loops_named_stay_around", f"block {block.name_hint} has no iterators and names "
+                f"loop {name}, which would not be around it any more", nodes=[
+                    old for old, _ in before.values() if lost.intersection(_bound_by(old))],
+                hint="give the block that names the loop an iterator which is bound to it: "
+                f"v = T.axis.spatial(..., {name})")
 
 
 def names_are_known(sref: StmtSRef, func: PrimFunc, key: str, value: Any) -> None:
@@ -104,4 +130,5 @@ def _around(sref: StmtSRef) -> set[Var]:
     return out
 
 
-__all__ = ["annotations_stay_in_scope", "names_are_known", "parameters_and_sizes"]
+__all__ = ["annotations_stay_in_scope", "loops_named_stay_around", "names_are_known",
+           "parameters_and_sizes"]

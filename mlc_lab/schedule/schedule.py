@@ -19,7 +19,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as primitive
-from .annotations import annotations_stay_in_scope
+from .annotations import annotations_stay_in_scope, loops_named_stay_around
 from .arguments import fitting
 from .error import Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
@@ -371,6 +371,7 @@ class Schedule(Primitives):
                     result = kind.fn(state, *positional, **keyword)
                 if state.mod is not before and snapshot is not None:
                     annotations_stay_in_scope(state, snapshot[1])
+                    loops_named_stay_around(state, snapshot[1])
                 if snapshot is not None and not self._late:
                     if kind.moves:
                         loops_stay_independent(state, changed_loops(state, snapshot[1]))

@@ -198,8 +198,9 @@ def _united(declared: tuple[BufferRegion, ...], found: Iterable[BufferRegion],
             continue
         places = [n for n, r in enumerate(out) if r.buffer is buffer]
         region = touched.get(buffer)
-        if region is None or any(a.memory is memory and (a.buffer is not buffer or a.spans is None)
-                                 for a in missing):
+        mine = [a for a in missing if a.memory is memory]
+        if region is None or any(a.buffer is not buffer or a.spans is None for a in mine) or not (
+                all(_holds(region, a, block) for a in mine)):
             region = BufferRegion.full_region(buffer)
         if any(a.pointer and a.memory is memory for a in footprint(block)):
             region = _hull([*(out[n] for n in places), region], block)

@@ -66,7 +66,10 @@ class Stages(Pieces):
         """Every element from others."""
         array = self.target()
         iters, axes, place = self.spatial(array, outer)
-        loops, lines, partial = self.nest(iters, outer)
+        if self.draw.chance(self.odd // 8):  # a block without iterators names the loops itself
+            loops, lines, partial = [f"for {n} in range({d.text}):" for n, d, _ in iters], [], False
+        else:
+            loops, lines, partial = self.nest(iters, outer)
         partial |= place != ", ".join(a.name for a in axes)
         value = self.value(axes, array.dtype, own=array)
         body = [f"{array.name}[{place}] = {value}"]
