@@ -67,6 +67,13 @@ class _ToBuffers(Mutator):
             for a, b in zip(args, node.args)))
 
 
+def reduces_nothing(op: Operation) -> bool:
+    """Whether a reduction is known to have no terms: it is its initial value then, without loops
+    over its axes, as blocks in loops without iterations would not run."""
+    return isinstance(op, ComputeOp) and any(
+        O.is_const_int(iv.dom.extent, 0) for iv in op.reduce_axis)
+
+
 class _Builder:
     """The state of one create_prim_func."""
 
@@ -165,9 +172,7 @@ class _Builder:
         if any(not own.isdisjoint((*free_vars(iv.dom.extent), *free_vars(iv.dom.min)))
                for iv in op.reduce_axis):
             return self.of_varying(op)
-        # a sum of no terms is its initial value: blocks in loops without iterations would not run
-        summed = [] if any(O.is_const_int(iv.dom.extent, 0) for iv in op.reduce_axis
-                           ) else op.reduce_axis
+        summed = [] if reduces_nothing(op) else op.reduce_axis
         axes = [*op.axis, *summed]
         doms = [Range.from_min_extent(self.widened(iv.dom.min), self.widened(iv.dom.extent))
                 for iv in axes]
@@ -465,4 +470,4 @@ def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None
     return build_prim_func(list(ops), index_dtype_override).func
 
 
-__all__ = ["build_prim_func", "create_prim_func", "operations"]
+__all__ = ["build_prim_func", "create_prim_func", "operations", "reduces_nothing"]

@@ -12,7 +12,7 @@ from ..schedule import Schedule as TirSchedule
 from ..schedule import ScheduleError
 from ..tir.expr import IterVar, Range
 from ..tir.function import PrimFunc
-from .create_prim_func import build_prim_func
+from .create_prim_func import build_prim_func, reduces_nothing
 from .error import TensorExprError
 from .group import place_of
 from .store_predicate import with_store_predicates
@@ -128,6 +128,8 @@ class Replay:
         loops = self.sch.get_loops(block)
         if stage in self.inner:
             loops += self.sch.get_loops(self.inner[stage])
+        if reduces_nothing(stage.op):
+            loops += [self.sch.add_unit_loop(block) for _ in stage.op.reduce_axis]
         table = self.loops[stage] = dict(zip(axes, loops[len(loops) - len(axes):]))
         op = stage.op
         if isinstance(op, TensorComputeOp):

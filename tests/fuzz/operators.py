@@ -109,7 +109,8 @@ def _check(made: Sample, changed: bool, symbolic: bool, passed_on: bool) -> None
         except NotImplementedError:  # torch has no kernel for this dtype, which says nothing here
             pass
         except Exception as error:
-            fits = False
+            # an index that another dtype gave another value is not known when the call is made
+            fits = isinstance(error, IndexError) and "out of bounds" in str(error)
             note(f"the reference says: {type(error).__name__}: {error}")
     sizes: dict[tir.Var, int] = {}
     params = [relax.Var(f"x{k}", _info(a, symbolic, sizes)) for k, a in enumerate(made.arrays)]

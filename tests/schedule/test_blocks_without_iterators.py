@@ -87,3 +87,5 @@ def test_a_block_reads_what_a_reduction_in_it_goes_on_with():
     read = {r.buffer.name: r.region[0] for r in sch.get(sch.get_block("rows")).reads}
     assert read["B"].extent.value == read["D"].extent.value == 2
     kept(a_reduction_over_the_loop_around, lambda s: s.split(s.get_loops("rows")[0], [None, 2]))
+    refused(a_reduction_over_the_loop_around, lambda s: s.cache_write("B", 1, "local"),
+            "init_runs_first")

@@ -328,3 +328,24 @@ def test_what_a_split_adds_is_left_out_unless_the_caller_answers_for_it(disable)
     s = te.create_schedule(B.op)
     s[B].split(B.op.axis[0], factor=4, disable_predication=disable)
     assert ("T.where" in s.to_module([A, B]).script()) != disable
+
+
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("step", [
+    lambda s, stage, k: stage.split(stage.op.axis[1], factor=1),
+    lambda s, stage, k: stage.split(k, factor=2),
+    lambda s, stage, k: stage.reorder(k, *stage.op.axis),
+    lambda s, stage, k: stage.unroll(k),
+    lambda s, stage, k: s.rfactor(stage.op.output(0), k),
+    lambda s, stage, k: s.cache_write(stage.op.output(0), "local"),
+], ids=["split a row", "split the sum", "reorder", "unroll", "rfactor", "cache_write"])
+def test_a_sum_of_no_terms_can_be_scheduled(step, first):
+    A = te.placeholder((3, 2), name="A", dtype="int32")
+    k = te.reduce_axis((first, first), name="k")
+    S = te.compute((3, 2), lambda i, j: te.sum(A[i, k] + A[i, j], axis=k), name="S")
+    D = te.compute((3, 2), lambda i, j: S[i, j] + 1, name="D")
+    s = te.create_schedule(D.op)
+    step(s, s[S], k)
+    out = np.zeros((3, 2), "int32")
+    interpret(s.to_module([A, D])["main"], np.ones((3, 2), "int32"), out)
+    np.testing.assert_array_equal(out, np.ones((3, 2), "int32"))

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
-from ...tir.stmt import Block
+from ...tir.functor import uses_var
+from ...tir.stmt import Block, For
 from ..buffers import (
     WRITE, Redirect, buffer_like, index_of, nth_region, rewrite_blocks,
     storage_scope_exists,
@@ -16,7 +17,7 @@ from ..cache_stage import (
     loops_known, names_a_loop_around, only_writer, readers, region_at,
 )
 from ..error import Refusal
-from ..guards import is_block
+from ..guards import REDUCE, is_block
 from ..instruction import primitive
 from ..repeatable import builds_on
 from ..staging import covered, fixed, only_what_was_written, stored_in_time
@@ -55,9 +56,9 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
                 B[v0, v1] = B_local[v0, v1]
 
     Errors: the block must be the only writer of the buffer in its scope, and must not build on what
-    the buffer held before (a reduction's own init is fine); nobody may read or write the buffer
-    before the copy is stored, of which every element must have been written; the storage scope
-    must exist.
+    the buffer held before (a reduction's own init is fine, where it runs each time that the scope
+    does); nobody may read or write the buffer before the copy is stored, of which every element
+    must have been written; the storage scope must exist.
     """
     is_block(block)
     storage_scope_exists(storage_scope)
@@ -70,6 +71,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
                       "which it writes: the copy would start without the values it builds on",
                       nodes=[block.stmt], hint="cache_write a reduction before "
                       "sch.decompose_reduction, while its init is part of it; or sch.cache_inplace")
+    _starts_in_scope(state, scope, block, buffer)
     every_element_is_written(block.stmt, buffer)
     direct = given_consumers(state, scope, buffer, consumer_blocks or ())
     others = [r for r in readers(state, scope, buffer) if r not in direct]
@@ -96,3 +98,19 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     body = rewrite_blocks(scope.stmt.body, rewrites, redirect.reuse)
     body = insert_statement(scope.stmt, body, location, stage.stmt)
     return finish(state, scope, body, [copy], redirect.reuse, [stage.block])[0]
+
+
+def _starts_in_scope(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Buffer
+                     ) -> None:
+    """The copy is made anew each time the scope runs: a reduction has its init then."""
+    if block.stmt.init is None:
+        return
+    outside = {iv.var for iv in scope.stmt.iter_vars}
+    outside.update(s.stmt.loop_var for s in state.ancestors(scope) if type(s.stmt) is For)
+    for iv, value in zip(block.stmt.iter_vars, state.realize_of(block).iter_values):
+        if iv.iter_type == REDUCE and outside and uses_var(value, outside):
+            raise Refusal("init_runs_first", f"block {block.stmt.name_hint} goes on with what "
+                          f"{buffer.name} holds each time that block {scope.stmt.name_hint} around "
+                          "it runs: its init runs in the first of these only, and the copy is made "
+                          "anew in each", nodes=[block.stmt, scope.stmt],
+                          hint=f"let all of the reduction run inside of {scope.stmt.name_hint}")

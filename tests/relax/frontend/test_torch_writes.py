@@ -397,3 +397,19 @@ def test_programs_without_writes_are_not_watched():
     text = from_exported_program(exported(lambda x: (x[1:] + 1).view(-1), torch.randn(3, 4)))
     assert isinstance(text["main"].body.blocks[0], relax.DataflowBlock)
     assert "scatter" not in text.script()
+
+
+@pytest.mark.parametrize("shift", [-9, 0, 9])
+def test_a_mask_that_is_nowhere_true(shift):
+    """The values that are dealt out to the places of a mask may be none."""
+    def fn(x):
+        z, y, rows = x.clone(), x.clone(), x.clone()
+        z[x > 0] = x[x > 0] * 2
+        y[x[:, 0] > 0] = x[x[:, 0] > 0] + 1
+        rows = rows.masked_scatter(x > 0, torch.masked_select(x, x > 0) * 3)
+        return z, y, rows
+
+    seen = torch.from_numpy(np.random.default_rng(0).uniform(-1, 1, (4, 3)).astype("float32"))
+    mod = from_exported_program(exported(fn, seen))
+    x = seen + shift
+    same(run(mod, x.numpy()), fn(x))

@@ -330,6 +330,10 @@ def _mask_put(im: Importer, x: Expr, dim: int, mask: Expr, values: Expr, accumul
         order = reshaped(im, im.cast(mask, "int64"), [-1])
         order = im.emit(op.subtract(im.emit(op.cumsum(order, 0)), im.const(1, "int64")))
         values = im.broadcast(values, [have[-after - 1], *sizes[wide:]])
+        if not isinstance(have[-after - 1], int) or have[-after - 1] == 0:
+            # where the mask is false nowhere, there may be none to take
+            one = im.zeros([1, *sizes[wide:]], im.dtype(values))
+            values = im.emit(op.concat([values, one], 0))
         new = im.emit(op.take(values, order, 0))  # where the mask is false what is taken is lost
         new = reshaped(im, new, sizes)
     else:
