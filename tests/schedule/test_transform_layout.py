@@ -404,3 +404,25 @@ def test_a_block_that_starts_a_reduction_keeps_an_iterator_of_it():
     sch, before = start(sum_of_one)
     sch.transform_block_layout("B", lambda i, k: (k, i // 2, i % 2))
     check(sch, before)
+
+
+@pytest.mark.parametrize("act", [
+    lambda s: s.transform_layout("B", "B", lambda i, j: (i, j // 4, j % 4)),
+    lambda s: s.transform_block_layout("B", lambda i, j: (j, i))])
+def test_an_iterator_that_is_handed_on_stays_also_with_one_value(act):
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1, 8), "float32"), C: T.Buffer((1, 8), "float32")):
+    B = T.alloc_buffer((1, 8))
+    for i, j in T.grid(1, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(1, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj]
+""")
+    block = kept(func, act)
+    block = block.get(block.get_block("B"))
+    assert block.writes[0].region[0].min in [iv.var for iv in block.iter_vars]
