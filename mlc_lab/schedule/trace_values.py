@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -73,7 +73,7 @@ class ValueReader:
             return self._OPERATORS[type(node.op)](left, right)
         if isinstance(node, ast.Lambda):
             names = [a.arg for a in node.args.args]
-            initial = [Var(n, "int32") for n in names]
+            initial = [Var(n, _type_of_indices(node.body, names)) for n in names]
             body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
             final = body if is_sequence(body) else [body]
             if final and all(is_tuple(pair) for pair in final):
@@ -107,6 +107,17 @@ class ValueReader:
                 type(node.ops[0]) in _COMPARE):
             return _COMPARE[type(node.ops[0])](self.of(node.left), self.of(node.comparators[0]))
         raise ValueError(f"a trace cannot contain {written(node)!r}")
+
+
+def _type_of_indices(body: ast.expr, names: Sequence[str]) -> str:
+    """The type of the indices of a map, which its text does not say: int64 where they are used with
+    numbers of that type, and not cast to it first."""
+    calls = [n for n in ast.walk(body) if isinstance(n, ast.Call)]
+    of = [n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+          for n in calls]
+    cast = any(name in ("Cast", "cast") and getattr(n.args[-1], "id", "") in names
+               for name, n in zip(of, calls) if n.args)
+    return "int64" if "int64" in of and not cast else "int32"
 
 
 __all__ = ["ValueReader", "checked"]

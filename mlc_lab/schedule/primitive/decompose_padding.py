@@ -81,8 +81,9 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
         at = item
     store, condition, value, constant = _pattern(stmt)
     if around:  # a loop with one iteration, which both nests share, is its value
-        realize = realize.replace(predicate=substitute(realize.predicate, around), iter_values=tuple(
-            substitute(v, around) for v in realize.iter_values))
+        realize = realize.replace(
+            predicate=substitute(realize.predicate, around),
+            iter_values=tuple(substitute(v, around) for v in realize.iter_values))
     bounds = _bounds(stmt, condition)
     _pads_something(stmt, bounds)
     fill, filler = _filling_nest(stmt, realize, store, constant, inner)
