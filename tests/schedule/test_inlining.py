@@ -219,8 +219,8 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
     check_compiled(sch, before)
 
 
-@pytest.mark.parametrize("cut, where", [("", "i < 7 and j < 7"), ("T.where(i < 6)", "i < 6 and j < 7"
-                                                                  )])
+@pytest.mark.parametrize("cut, where", [
+    ("", "i < 7 and j < 7"), ("T.where(i < 6)", "i < 6 and j < 7")])
 def test_a_consumer_of_a_part_makes_a_predicate_of_its_producer(cut, where):
     func = from_source(f"""
 @T.prim_func
