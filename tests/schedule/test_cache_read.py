@@ -204,6 +204,24 @@ def main(X: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32"),
     assert sch.get(sch.get_loops("A_global")[1]).extent.value == 4
 
 
+def test_the_named_consumers_alone_read_the_copy():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32"),
+         C: T.Buffer((24,), "float32")):
+    for i in range(24):
+        with T.block("B"):
+            vi = T.axis.spatial(24, i)
+            B[vi] = A[vi] + T.float32(1)
+    for i in range(24):
+        with T.block("C"):
+            vi = T.axis.spatial(24, i)
+            C[vi] = A[vi]
+""")
+    sch = kept(func, lambda s: s.cache_read("B", 0, "global", consumer_blocks=["C"]))
+    assert [sch.get(sch.get_block(b)).reads[0].buffer.name for b in "BC"] == ["A", "A_global"]
+
+
 def test_what_was_there_before_the_loop_of_the_copy_is_not_in_it():
     func = from_source("""
 @T.prim_func

@@ -33,8 +33,8 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
 
     The copying block, which is returned, is called `<buffer>_<scope>`. It goes right before the
     first reader, as deep in the loops as the buffer's writer is; for an input, to the start of the
-    scope. `consumer_blocks` restricts who reads the copy; without it all do for whom it holds what
-    they would read.
+    scope. `consumer_blocks` says who reads the copy, `block` or others; without it all do for whom
+    it holds what they would read.
 
     Before::
 
@@ -104,10 +104,10 @@ def _location(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Bu
             except Refusal as why:
                 if given or reader is block:
                     refused = refused or why
-        if block in targets and len(targets) >= len(given):
+        if (block in targets or given) and len(targets) >= len(given):
             return location, targets
-    raise refused or Refusal("consumers_read_the_buffer", f"block {block.stmt.name_hint} is not "
-                             "among the blocks that read the copy", nodes=[block.stmt])
+    assert refused is not None  # by the block, or by one of those given
+    raise refused
 
 
 def _reads_what_all_copies_hold(state: ScheduleState, scope: StmtSRef, writer: StmtSRef | None,
