@@ -186,7 +186,9 @@ class IterMapRewriter:
             if not n.equal(extra, n.mul(known.offset, base_scale)):
                 raise Unresolved("a sum is used with two different offsets")
             return IterSplitExpr(known.mark, 1, known.mark.extent, base_scale), extra
-        mark = IterMark(IterSumExpr(grouped, 0), n.div(covered, base_scale))
+        wide = any(s.source.source.dtype == "int64" for s in grouped)
+        mark = IterMark(IterSumExpr(grouped, 0, "int64" if wide else "int32"),
+                        n.div(covered, base_scale))
         self.fused.append(_Fused(tuple(flat), mark, 0))
         return IterSplitExpr(mark, 1, mark.extent, base_scale), extra
 

@@ -13,6 +13,7 @@ from typing import Any, Callable, Collection, NamedTuple, Sequence
 from ..ir.dtype import is_float
 from ..ir.structural import structural_equal
 from ..tir import op
+from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, PrimExpr, Select, Var
 from ..tir.functor import pre_order, substitute
 from ..tir.stmt import Block, BufferStore, LetStmt, SeqStmt
@@ -101,10 +102,26 @@ def match_reduction(block: Block) -> Reduction:
         raise UnknownReduction("its init and its update do not store to the same buffers")
     if not all(same_places(s.indices, by_buffer[s.buffer].indices) for s in stores):
         raise UnknownReduction("its init and its update do not store to the same elements")
-    if lets:  # (value, index) and (index, value) are told apart by the identities
-        order = {s.buffer: n for n, s in enumerate(inits)}
+    if any(reads_any((store.value,), {s.buffer.data for s in stores[:n]})
+           for n, store in enumerate(stores)):
+        raise UnknownReduction("a store of its update reads what the one before it has stored")
+    order = {s.buffer: n for n, s in enumerate(inits)}
+    if lets:  # all are computed before any is stored: the stores have no order
         stores.sort(key=lambda s: order[s.buffer])
-    identities = [by_buffer[s.buffer].value for s in stores]
+    found = _known(stores, by_buffer, lets)
+    if found is None and lets and len(stores) == 2:  # (value, index) for (index, value)
+        found = _known(stores[::-1], by_buffer, lets)
+    if found is not None:
+        return found
+    raise UnknownReduction("its update is not a known combination of what is there (on the left) "
+                   "and what comes in: a sum, product, min, max, argmin or argmax with their "
+                   "identity as init")
+
+
+def _known(stores: list[BufferStore], inits: dict[Buffer, BufferStore],
+           lets: dict[Var, PrimExpr]) -> Reduction | None:
+    """The known reduction that stores in this order are."""
+    identities = [inits[s.buffer].value for s in stores]
     values = [substitute(s.value, lets) if lets else s.value for s in stores]
     old = [BufferLoad(s.buffer, s.indices) for s in stores]
     outputs = {s.buffer.data for s in stores}
@@ -118,9 +135,7 @@ def match_reduction(block: Block) -> Reduction:
         if incoming is not None and not reads_any(incoming, outputs):
             return Reduction(stores, identities, incoming, combine, bool(lets),
                              combine in _FIRST_WINS and not is_float(identities[1].dtype))
-    raise UnknownReduction("its update is not a known combination of what is there (on the left) "
-                   "and what comes in: a sum, product, min, max, argmin or argmax with their "
-                   "identity as init")
+    return None
 
 
 def reads_any(values: Sequence[PrimExpr], memory: Collection[Var]) -> bool:

@@ -101,9 +101,12 @@ class SubstituteAccesses(Mutator):
         return self.table.get(node, node)
 
     def simplified(self, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
-        """Indices rewritten and brought to normal form."""
-        new = [self.analyzer.rewrite_simplify(self.visit(i)) for i in indices]
-        return tuple(iter_map_simplify(new, self.domains, TRUE, "nocheck", self.analyzer))
+        """Indices rewritten and brought to normal form. One that is an iterator stays it, also
+        where that has one value."""
+        plain = [self.visit(i) for i in indices]
+        new = [self.analyzer.rewrite_simplify(i) for i in plain]
+        normal = iter_map_simplify(new, self.domains, TRUE, "nocheck", self.analyzer)
+        return tuple(i if isinstance(i, Var) else n for i, n in zip(plain, normal))
 
     def visit_For(self, node: For) -> Stmt:
         domain = Range.from_min_extent(self.visit(node.min), self.visit(node.extent))

@@ -363,7 +363,12 @@ class _Walk:
         if said:
             return
         buffer = buffer or self.owners.get(data)
-        for write in (False, True):
+        root = buffer
+        while root in self.views:  # a view is used as what it is a view of is said to be
+            root = self.views[root][0]
+        kinds = [] if root is None else [w for w in (False, True) if (root.data, w) in
+                                         self.declared]
+        for write in kinds or (False, True):
             if buffer is not None:
                 self.add(buffer, None, write, node, True)
             else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..arith import Analyzer, detect_iter_map, inverse_affine_iter_map
+from ..arith.access import conjuncts
 from ..ir import dtype as dt
 from ..ir.structural import structural_equal
 from ..tir import op
@@ -20,7 +21,7 @@ from .covering import relaxed_region, stage_pipeline
 from .dependency import BlockScope, Site
 from .error import Refusal
 from .executed import run_at_all, runs_everywhere
-from .footprint import WORLD, Access, footprint
+from .footprint import WORLD, Access, footprint, reads_memory
 from .guards import complete_block, is_block
 from .move import without_block
 from .order import Place, flow, passed
@@ -246,12 +247,32 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
     new_store: Stmt = BufferStore(store.buffer, value,
                                   [Analyzer().simplify(substitute(i, table))
                                    for i in store.indices])
+    predicate = None
     if guard is not None:
-        new_store = IfThenElse(guard, new_store, None)
+        if reads_memory(guard):
+            new_store = IfThenElse(guard, new_store, None)
+        else:
+            predicate = _both_hold(state, source, guard)
     _may_be_computed_there(graph, graph.site(stmt), graph.site(producer), buffer, table)
     new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)
-    body = replace_block(without_block(state, scope, block), producer, new_block)
+    body = replace_block(without_block(state, scope, block), producer, new_block, predicate)
     _drop_buffer(state, scope, buffer, body, {producer: new_block})
+
+
+def _both_hold(state: ScheduleState, block: StmtSRef, guard: PrimExpr) -> PrimExpr:
+    """The predicate of a block, and a condition on its iterators as far as it does not follow."""
+    realize = state.realize_of(block)
+    analyzer = Analyzer()
+    for item in state.loops_above(block):
+        analyzer.bind(item.stmt.loop_var, Range.from_min_extent(item.stmt.min, item.stmt.extent))
+    binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
+    predicate = realize.predicate
+    for part in conjuncts(guard):
+        with analyzer.constraint_scope(predicate):
+            condition = analyzer.simplify(substitute(part, binding))
+        if not op.is_const_int(condition, 1):
+            predicate = op.logical_and(predicate, condition)
+    return predicate
 
 
 def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: Buffer,
@@ -336,6 +357,10 @@ def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: Se
     for iv in source.stmt.iter_vars:
         analyzer.bind(iv.var, iv.dom)
     table: dict[Var, PrimExpr] = {**unit}
+    for index, place in zip(indices, made.indices):  # the producer's name for the only value
+        if isinstance(index, Var) and index in unit and analyzer.can_prove_equal(
+                place, unit[index]):
+            table[index] = place
     guard: PrimExpr | None = None
     for var in needed:
         table[var] = analyzer.simplify(inverse[var])

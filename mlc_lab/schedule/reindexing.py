@@ -215,7 +215,17 @@ def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
         raise Refusal("index_is_known_outside", f"block {block.name_hint} accesses {buffer.name} "
                       f"at [{_text(found)}], which it sets itself: a copy that is made outside of "
                       "the block cannot know it", nodes=[block])
-    return found
+    return _without_idle_iterators(block, found)
+
+
+def _without_idle_iterators(block: Block, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+    """Indices without iterators that make no difference in their domains, as v // 8 of eight."""
+    analyzer = Analyzer()
+    for iv in block.iter_vars:
+        if not op.is_const_int(iv.dom.extent, 1):  # that stays, though it is always the same
+            analyzer.bind(iv.var, iv.dom)
+    simple = [analyzer.simplify(i) for i in indices]
+    return tuple(s if set(free_vars(s)) < set(free_vars(i)) else i for s, i in zip(simple, indices))
 
 
 def _bound_inside(block: Block, var: Var) -> bool:

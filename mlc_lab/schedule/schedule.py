@@ -14,8 +14,9 @@ from ..arith.index_map import NoBounds
 from ..ir.containers import is_sequence
 from ..ir.module import GlobalVar, IRModule
 from ..ir.recursion import grows_stack
+from ..tir import op
 from ..tir.expr import FloatImm, IntImm, PrimExpr, Var
-from ..tir.function import PrimFunc
+from ..tir.function import IndexMap, PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as primitive
@@ -301,7 +302,19 @@ class Schedule(Primitives):
             if isinstance(value, list):
                 return [self.resolve(v) for v in value]
             return tuple(self.resolve(v) for v in value)
+        if isinstance(value, IndexMap):
+            return self._resolved_map(value)
         return value
+
+    def _resolved_map(self, given: IndexMap) -> IndexMap:
+        """A map of indices with sampled numbers in the place of their variables."""
+        known = {v: op.const(c, v.dtype) if isinstance(c, int) else c
+                 for e in given.final_indices for v in free_vars(e)
+                 if (c := self._symbols.get(v)) is not None}
+        if not known:
+            return given
+        return type(given)(given.initial_indices, [substitute(e, known)
+                                                   for e in given.final_indices])
 
     def _wrap(self, value: Any) -> Any:
         """A primitive's result as random variables."""

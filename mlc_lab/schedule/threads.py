@@ -8,10 +8,12 @@ from ..tir import op
 from ..tir.expr import IntImm, Var
 from ..tir.functor import free_vars, uses_var
 from ..tir.stmt import Block, BlockRealize, For, ForKind, IfThenElse, Stmt
-from .conflict import apart, clash
+from .conflict import Clash, apart, clash
 from .error import Refusal
 from .footprint import Access, footprint
 from .guards import REDUCE
+from .independence import surroundings
+from .served import all_served
 from .state import ScheduleState, StmtSRef
 
 
@@ -73,7 +75,8 @@ def threads_keep_their_own(state: ScheduleState, tags: Mapping[Var, str]) -> Non
     is not shared, it has written itself: each thread has its own.
 
     Loops over one axis of threads are one loop then, so an element that one of them writes and
-    another reads must be at the same place in both.
+    another reads must be at the same place in both. Where there is one loop an axis, it is enough
+    that each iteration writes what it reads, whatever the others write there.
     """
     if not tags:
         return
@@ -86,12 +89,39 @@ def threads_keep_their_own(state: ScheduleState, tags: Mapping[Var, str]) -> Non
                if b.scope.split(".")[0] in ("local", *["global"] * inside)}
         if not own:
             continue
-        accesses = [a for a in footprint(home.stmt.body) if a.memory in own]
-        for write in [a for a in accesses if a.write]:
-            for other in [a for a in accesses if a.memory is write.memory]:
+        groups: dict[Var, list[Access]] = {}
+        for access in footprint(home.stmt.body):
+            if access.memory in own:
+                groups.setdefault(access.memory, []).append(access)
+        for accesses in groups.values():
+            for write, other in ((a, b) for a in accesses if a.write for b in accesses):
                 shared = alike.get(write.block, ())  # all that share a reduction have its result
-                _same_thread(write, other, {v: t for v, t in tags.items() if v not in shared}
-                             if shared else tags)
+                found = _other_thread(write, other, {v: t for v, t in tags.items() if v not in
+                                                     shared} if shared else tags)
+                if found is None:
+                    continue
+                if not any(v in tags for a in accesses for v in alike.get(a.block, ())) and (
+                        _each_writes_its_own(home, accesses, tags)):
+                    break
+                tag, met = found
+                scope = write.buffer.scope if write.buffer is not None else "global"
+                where = ("allocated inside of the kernel" if scope == "global" else
+                         f"in {scope} memory")
+                raise Refusal(
+                    "threads_keep_their_own", f"each thread has its own {met.name}, which is "
+                    f"{where}: what one thread of {tag} writes another would read",
+                    nodes=met.blocks, conflict=met.text, hint="use shared memory, or let the "
+                    "threads that read an element be those that write it")
+
+
+def _each_writes_its_own(home: StmtSRef, accesses: list[Access], tags: Mapping[Var, str]) -> bool:
+    """Whether all accesses of some memory are under the same loops on threads, and each iteration
+    of them writes what it reads. The loops in sequence give it the same value then."""
+    threads = [{v for v, _, _ in a.loops if v in tags} for a in accesses]
+    if any(found != threads[0] for found in threads):
+        return False
+    own = [(iv.var, iv.dom.min, iv.dom.extent) for iv in home.stmt.iter_vars]
+    return all_served(accesses, [*surroundings(home), *own])
 
 
 def _in_kernel(stmt: Stmt) -> bool:
@@ -104,7 +134,9 @@ def _drives_reduction(state: ScheduleState, block: StmtSRef) -> set[Var]:
             if iv.iter_type == REDUCE for v in free_vars(value)}
 
 
-def _same_thread(write: Access, other: Access, tags: Mapping[Var, str]) -> None:
+def _other_thread(write: Access, other: Access, tags: Mapping[Var, str]
+                  ) -> tuple[str, Clash] | None:
+    """An element that one thread writes and another touches, and the axis on which they differ."""
     mine, theirs = ({tags[v]: (v, extent) for v, _, extent in a.loops if v in tags}
                     for a in (write, other))
     for tag in mine.keys() & theirs.keys():  # one that has none yet may be bound in a later step
@@ -115,10 +147,5 @@ def _same_thread(write: Access, other: Access, tags: Mapping[Var, str]) -> None:
             for a, v in ((write, var), (other, theirs[tag][0])))
         found = clash(first, second, [(one, IntImm(var.dtype, 0), extent)], apart(one))
         if found is not None:
-            scope = write.buffer.scope if write.buffer is not None else "global"
-            where = "allocated inside of the kernel" if scope == "global" else f"in {scope} memory"
-            raise Refusal(
-                "threads_keep_their_own", f"each thread has its own {found.name}, which is {where}:"
-                f" what one thread of {tag} writes another would read",
-                nodes=found.blocks, conflict=found.text, hint="use shared memory, or let the "
-                "threads that read an element be those that write it")
+            return tag, found
+    return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from typing import Any
 
@@ -73,7 +73,7 @@ class ValueReader:
             return self._OPERATORS[type(node.op)](left, right)
         if isinstance(node, ast.Lambda):
             names = [a.arg for a in node.args.args]
-            initial = [Var(n, "int32") for n in names]
+            initial = [Var(n, _type_of_indices(node.body, names)) for n in names]
             body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
             final = body if is_sequence(body) else [body]
             if final and all(is_tuple(pair) for pair in final):
@@ -107,6 +107,39 @@ class ValueReader:
                 type(node.ops[0]) in _COMPARE):
             return _COMPARE[type(node.ops[0])](self.of(node.left), self.of(node.comparators[0]))
         raise ValueError(f"a trace cannot contain {written(node)!r}")
+
+
+#: calls whose arguments are all of one type, as those of an operator are
+_OF_ONE_TYPE = {"min", "max", "floordiv", "floormod", "truncdiv", "truncmod"}
+
+
+def _type_of_indices(body: ast.expr, names: Sequence[str]) -> str:
+    """The type of the indices of a map, which its text does not say: int64 where one is an operand
+    beside a number of that type, int32 elsewhere."""
+    for node in ast.walk(body):
+        if isinstance(node, ast.Call):
+            beside = node.args if _name_of(node) in _OF_ONE_TYPE else []
+        elif isinstance(node, ast.Compare):
+            beside = [node.left, *node.comparators]
+        else:
+            beside = [node.left, node.right] if isinstance(node, ast.BinOp) else []
+        if any(_name_of(e) == "int64" for e in beside) and any(_is_made_of(e, names)
+                                                              for e in beside):
+            return "int64"
+    return "int32"
+
+
+def _name_of(node: ast.expr) -> str:
+    """The name of what is called, "" where nothing is."""
+    func = node.func if isinstance(node, ast.Call) else None
+    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+
+
+def _is_made_of(node: ast.expr, names: Sequence[str]) -> bool:
+    """Whether an operand is one of some names, or computed of one without a cast."""
+    if isinstance(node, ast.BinOp):
+        return _is_made_of(node.left, names) or _is_made_of(node.right, names)
+    return isinstance(node, ast.Name) and node.id in names
 
 
 __all__ = ["ValueReader", "checked"]

@@ -68,3 +68,20 @@ def test_transform_block_layout_keeps_how_loops_run():
     refused(noted(), lambda s: (s.annotate(loops(s)[1], "note", 7),
                                 s.transform_block_layout("D", lambda i, j: i * 8 + j)),
             "loop_has_no_annotation")
+
+
+def test_both_halves_of_a_reduction_have_the_annotations_of_the_block():
+    sch = kept(from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), D: T.Buffer((8,), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("D"):
+            v, w = T.axis.remap("SR", [i, j])
+            T.block_attr({"note": "here", "at": [v, w, i, j]})
+            with T.init():
+                D[v] = T.float32(0)
+            D[v] = D[v] + A[v, w]
+"""), lambda s: s.decompose_reduction("D", loops(s)[0]))
+    init, update = (sch.get(sch.get_block(name)) for name in ("D_init", "D_update"))
+    assert init.annotations["note"] == update.annotations["note"] == "here"
+    assert [str(e) for e in init.annotations["at"]] == ["v", "0", "i_init", "0"]

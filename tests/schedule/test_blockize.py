@@ -5,7 +5,8 @@ import pytest
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
-from mlc_lab.tir.functor import free_vars
+from mlc_lab.tir.expr import Cast
+from mlc_lab.tir.functor import free_vars, pre_order
 
 from .common import chain, check, kept, matmul, mm_relu, refused
 from .test_cache_read import start
@@ -323,3 +324,22 @@ def test_a_block_without_iterators_may_name_the_loops_that_move_into_the_new_one
         assert not free_vars(written)
 
     kept(through_an_opaque_block, act)
+
+
+def test_iterators_of_wide_loops_are_wide():
+    def act(sch):
+        outer = sch.blockize(sch.get_loops("B")[2])
+        assert not any(type(n) is Cast for n in pre_order(sch.get(outer)))
+        assert not any(type(n) is Cast for v in sch.state.realize_of(sch.get_sref(
+            outer)).iter_values for n in pre_order(v))
+
+    kept(from_source("""
+@T.prim_func
+def main(A: T.Buffer((T.int64(8), T.int64(12)), "float32"),
+         B: T.Buffer((T.int64(8), T.int64(12)), "float32")):
+    for i0, j0, i1, j1 in T.grid(T.int64(2), T.int64(3), T.int64(4), T.int64(4)):
+        with T.block("B"):
+            vi = T.axis.spatial(T.int64(8), i0 * T.int64(4) + i1)
+            vj = T.axis.spatial(T.int64(12), j0 * T.int64(4) + j1)
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+"""), act)

@@ -7,7 +7,7 @@ from mlc_lab.schedule.truth import undeclared
 from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
-from .common import chain, check, matmul, mm_relu
+from .common import chain, check, kept, matmul, mm_relu
 
 
 def start(func):
@@ -174,3 +174,72 @@ def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8,), "float32")):
     sch.cache_read("D", "C", "local")
     check(sch, before)
     assert undeclared(sch.get(sch.get_block("O"))) == []
+
+
+@pytest.mark.parametrize("given", [None, ["B", "C"]])
+def test_a_reader_behind_the_loop_of_the_copy_reads_it_too(given):
+    """Each iteration copies what it has written; all together copy what is read later."""
+    func = from_source("""
+@T.prim_func
+def main(X: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32"),
+         C: T.Buffer((24,), "float32")):
+    A = T.alloc_buffer((24,))
+    for i in range(6):
+        for j in range(4):
+            with T.block("A"):
+                vi = T.axis.spatial(24, i * 4 + j)
+                A[vi] = X[vi] + T.float32(1)
+        for j in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(24, i * 4 + j)
+                B[vi] = A[vi] + T.float32(1)
+    for i in range(24):
+        with T.block("C"):
+            vi = T.axis.spatial(24, i)
+            C[vi] = A[23 - vi]
+""")
+    sch = kept(func, lambda s: s.cache_read("B", 0, "global", consumer_blocks=given))
+    assert sch.get(sch.get_block("C")).reads[0].buffer.name == "A_global"
+    assert len(sch.get_loops("A_global")) == 2
+    assert sch.get(sch.get_loops("A_global")[1]).extent.value == 4
+
+
+def test_the_named_consumers_alone_read_the_copy():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32"),
+         C: T.Buffer((24,), "float32")):
+    for i in range(24):
+        with T.block("B"):
+            vi = T.axis.spatial(24, i)
+            B[vi] = A[vi] + T.float32(1)
+    for i in range(24):
+        with T.block("C"):
+            vi = T.axis.spatial(24, i)
+            C[vi] = A[vi]
+""")
+    sch = kept(func, lambda s: s.cache_read("B", 0, "global", consumer_blocks=["C"]))
+    assert [sch.get(sch.get_block(b)).reads[0].buffer.name for b in "BC"] == ["A", "A_global"]
+
+
+def test_what_was_there_before_the_loop_of_the_copy_is_not_in_it():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32"),
+         C: T.Buffer((24,), "float32")):
+    for i in range(3):
+        for j in range(4):
+            with T.block("A"):
+                vi = T.axis.spatial(24, i * 4 + j)
+                A[vi] = T.float32(1)
+        for j in range(4):
+            with T.block("B"):
+                vi = T.axis.spatial(24, i * 4 + j)
+                B[vi] = A[vi] + T.float32(1)
+    for i in range(24):
+        with T.block("C"):
+            vi = T.axis.spatial(24, i)
+            C[vi] = A[vi]
+""")
+    sch = kept(func, lambda s: s.cache_read("B", 0, "global"))
+    assert sch.get(sch.get_block("C")).reads[0].buffer.name == "A"

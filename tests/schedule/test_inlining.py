@@ -4,6 +4,7 @@ import pytest
 
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source, tir as T
+from mlc_lab.tir.stmt import BufferStore
 
 from .common import check_compiled, kept, refused
 
@@ -216,3 +217,46 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
     before = sch.mod
     sch.compute_inline("C")
     check_compiled(sch, before)
+
+
+@pytest.mark.parametrize("cut, where", [
+    ("", "i < 7 and j < 7"), ("T.where(i < 6)", "i < 6 and j < 7")])
+def test_a_consumer_of_a_part_makes_a_predicate_of_its_producer(cut, where):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((7, 7), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            {cut or "pass"}
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(7, 7):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            {cut or "pass"}
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+""")
+    sch = kept(func, lambda s: s.reverse_compute_inline("C"))
+    block = sch.get_block("B")
+    assert str(sch.state.realize_of(sch.get_sref(block)).predicate) == where
+    assert type(sch.get(block).body) is BufferStore
+
+
+def test_an_iterator_with_one_value_is_the_producers():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1, 8), "float32"), C: T.Buffer((1, 8), "float32")):
+    B = T.alloc_buffer((1, 8))
+    for i, j in T.grid(1, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(1, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+""")
+    sch = kept(func, lambda s: s.reverse_compute_inline("C"))
+    block = sch.get(sch.get_block("B"))
+    assert block.body.indices[0] is block.iter_vars[0].var

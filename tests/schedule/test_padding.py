@@ -413,3 +413,32 @@ def main(A: T.Buffer((1,), "float32"), C: T.Buffer((1,), "float32")):
     sch = kept(func, lambda s: (s.annotate_buffer_access("C", 0, "read", lambda v: [(0, 1)]),
                                 s.pad_einsum("C", [2])))
     assert "T.reads(A_pad[v])" in sch.mod.script()
+
+
+@T.prim_func
+def pad_of_one(x: T.Buffer((1, 8, 6), "float32"), y: T.Buffer((1, 12, 6), "float32")):
+    for b, i, j in T.grid(1, 12, 6):
+        with T.block("y"):
+            vb, vi, vj = T.axis.remap("SSS", [b, i, j])
+            y[vb, vi, vj] = T.if_then_else(vi >= 3 and vi < 11, x[vb, vi - 3, vj], T.float32(0))
+
+
+@pytest.mark.parametrize("at, bound", [(0, "b"), (1, "0"), (2, "0")])
+def test_a_loop_of_one_iteration_around_both_nests_is_its_value(at, bound):
+    sch = kept(pad_of_one, lambda s: s.decompose_padding("y", s.get_loops("y")[at]))
+    for name in ("y", "y_pad_const"):
+        block = sch.get_block(name)
+        value = sch.state.realize_of(sch.get_sref(block)).iter_values[0]
+        assert getattr(value, "name", str(value)) == bound
+        assert sch.get(block).writes[0].region[0].min is sch.get(block).iter_vars[0].var
+
+
+def test_the_conditions_of_the_box_stand_before_that_of_the_block():
+    def act(sch):
+        outer, _ = sch.split(sch.get_loops("y")[1], factors=[None, 5])
+        sch.decompose_padding("y", outer)
+
+    sch = kept(pad_of_one, act)
+    predicate = sch.state.realize_of(sch.get_sref(sch.get_block("y"))).predicate
+    assert str(predicate) == ("3 <= i_0 * 5 + i_1 and i_0 * 5 + i_1 < 11 and "
+                              "i_0 * 5 + i_1 < 12")

@@ -73,3 +73,26 @@ def test_what_moves_elements_is_refused(pointer, name):
     sch = tvm.tir.Schedule(from_source(TEXT.replace("POINTER", pointer)))
     with pytest.raises(tvm.tir.ScheduleError):
         MOVED[name](sch)
+
+
+def test_a_view_whose_pointer_is_handed_on_is_used_as_its_block_says():
+    """The block writes C through a view, and reads nothing of it: it may write a copy instead."""
+    sch = tvm.tir.Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((32, 32), "float16"), C: T.Buffer((32, 32), "float16")):
+    for i, j in T.grid(2, 2):
+        with T.block("load"):
+            v, w = T.axis.remap("SS", [i, j])
+            T.reads(A[v * 16:v * 16 + 16, w * 16:w * 16 + 16])
+            T.writes(C[v * 16:v * 16 + 16, w * 16:w * 16 + 16])
+            F = T.match_buffer(C[v * 16:v * 16 + 16, w * 16:w * 16 + 16], (16, 16), "float16",
+                               strides=(32, 1), offset_factor=1)
+            G = T.match_buffer(A[v * 16:v * 16 + 16, w * 16:w * 16 + 16], (16, 16), "float16",
+                               strides=(32, 1), offset_factor=1)
+            T.evaluate(T.tvm_load_matrix_sync(F.data, 16, 16, 16, v * 2 + w, G.access_ptr("r"), 32,
+                                              "row_major", dtype="handle"))
+"""))
+    block = sch.get(sch.get_block("load"))
+    assert [r.buffer.name for r in block.reads] == ["A"]
+    sch.cache_write("load", 0, "global")
+    assert [r.buffer.name for r in sch.get(sch.get_block("load")).writes] == ["C_global"]

@@ -182,3 +182,19 @@ def main(A: T.Buffer((8,), "float32"), I: T.Buffer((4,), "int32"), C: T.Buffer((
         copy = next(sch.get(b) for b in sch.get_child_blocks(sch.get_block("root"))
                     if sch.get(b).name_hint != "C")
         assert {r.buffer.name for r in copy.reads} == {"A", "I"}
+
+
+def test_the_copy_has_no_dimension_for_what_makes_no_difference():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 3), "float32"), B: T.Buffer((6, 4), "float32")):
+    for i, j, k in T.grid(6, 4, 3):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + A[vi + vk, vj // 4 * 3 + vk]
+""")
+    sch = kept(func, lambda s: s.reindex("B", ("read", 0)))
+    copy = sch.get(sch.get_block("B")).reads[0].buffer
+    assert [d.value for d in copy.shape] == [6, 3]

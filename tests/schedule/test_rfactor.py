@@ -52,6 +52,36 @@ def argmax(idx: T.Buffer((6, 20), "int32"), val: T.Buffer((6, 20), "float32"),
 
 
 @T.prim_func
+def argmin_turned(idx: T.Buffer((6, 20), "int32"), val: T.Buffer((6, 20), "float32"),
+                  best_idx: T.Buffer((6,), "int32"), best: T.Buffer((6,), "float32")):
+    for i0, i1 in T.grid(6, 20):
+        with T.block("argmin"):
+            i, k = T.axis.remap("SR", [i0, i1])
+            T.reads(idx[i, k], val[i, k])
+            with T.init():
+                best[i] = T.max_value("float32")
+                best_idx[i] = -1
+            x0: T.int32 = T.Select(best[i] <= val[i, k], best_idx[i], idx[i, k])
+            x1: T.float32 = T.Select(best[i] <= val[i, k], best[i], val[i, k])
+            best[i] = x1
+            best_idx[i] = x0
+
+
+@T.prim_func
+def argmax_too_late(idx: T.Buffer((6, 20), "int32"), val: T.Buffer((6, 20), "float32"),
+                    best_idx: T.Buffer((6,), "int32"), best: T.Buffer((6,), "float32")):
+    for i0, i1 in T.grid(6, 20):
+        with T.block("argmax"):
+            i, k = T.axis.remap("SR", [i0, i1])
+            with T.init():
+                best_idx[i] = -1
+                best[i] = T.min_value("float32")
+            x1: T.float32 = T.Select(best[i] >= val[i, k], best[i], val[i, k])
+            best[i] = x1
+            best_idx[i] = T.Select(best[i] >= val[i, k], best_idx[i], idx[i, k])
+
+
+@T.prim_func
 def difference(A: T.Buffer((6, 20), "float32"), B: T.Buffer((6,), "float32")):
     for i, k in T.grid(6, 20):
         with T.block("B"):
@@ -59,6 +89,33 @@ def difference(A: T.Buffer((6, 20), "float32"), B: T.Buffer((6,), "float32")):
             with T.init():
                 B[vi] = T.float32(0)
             B[vi] = B[vi] - A[vi, vk]
+
+
+def test_an_argmin_with_its_stores_in_the_other_order():
+    sch = Schedule(argmin_turned)
+    outer, _ = sch.split(sch.get_loops("argmin")[1], factors=[None, 5])
+    sch.rfactor(outer, 1)
+    sch.state.verify()
+    val = np.random.default_rng(2).standard_normal((6, 20)).astype("float32")
+    outs = [np.zeros(6, "int32"), np.zeros(6, "float32")]
+    interpret(sch.mod["main"], np.arange(120, dtype="int32").reshape(6, 20), val, *outs)
+    np.testing.assert_array_equal(outs[0] % 20, val.argmin(1))
+    np.testing.assert_array_equal(outs[1], val.min(1))
+
+
+def test_an_update_that_reads_what_it_has_just_stored_is_no_argmax():
+    refused(argmax_too_late, lambda s: s.rfactor(s.get_loops("argmax")[1], 0), "known_reduction")
+
+
+def test_regions_stand_in_the_order_of_the_block():
+    sch = Schedule(argmax)
+    outer, _ = sch.split(sch.get_loops("argmax")[1], factors=[None, 5])
+    slices = sch.get(sch.rfactor(outer, 1))
+    assert [r.buffer.name for r in slices.reads] == ["idx", "val"]
+    assert [r.buffer.name for r in slices.writes] == ["best_idx_rf", "best_rf"]
+    result = sch.get(sch.get_block("argmax"))
+    assert [r.buffer.name for r in result.reads] == ["best_idx_rf", "best_rf"]
+    assert [r.buffer.name for r in result.writes] == ["best_idx", "best"]
 
 
 @pytest.mark.parametrize("which", [1, 2])

@@ -8,7 +8,7 @@ from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
 
-from .common import blocks_and_loops
+from .common import blocks_and_loops, kept, refused
 
 
 @T.prim_func
@@ -76,3 +76,21 @@ def test_sampling_needs_a_constant_extent():
     y, i, j, k = blocks_and_loops(sch, "Y")
     with pytest.raises(ScheduleError, match="extent_is_constant"):
         sch.sample_perfect_tile(j, n=2)
+
+
+@pytest.mark.parametrize("extent", [128, 115])
+def test_a_loop_is_split_by_the_length_of_a_scalable_register(extent):
+    """All machines' registers are tried in the proof that no iteration is lost."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({extent},), "float32")):
+    for i in range({extent}):
+        with T.block("A"):
+            v = T.axis.spatial({extent}, i)
+            A[v] = T.float32(v)
+""")
+    lanes = 4 * T.vscale()
+    sch = kept(func, lambda s: s.split(s.get_loops("A")[0], [T.ceildiv(extent, lanes), lanes]))
+    assert f"T.where(i_0 * (T.vscale() * 4) + i_1 < {extent})" in sch.mod.script()
+    refused(func, lambda s: s.split(s.get_loops("A")[0], [T.floordiv(extent, lanes * 2), lanes]),
+            "factors_cover_extent")

@@ -76,6 +76,28 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
     act(func, bind)
 
 
+@pytest.mark.parametrize("copied, act", [("6", kept), ("T.max(6 - t * 6, 0)", refused)])
+def test_threads_may_write_the_same_element_each_to_its_own_memory(copied, act):
+    """A row that all threads of an axis read is copied by each of them, not by the first alone."""
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 6), "float32"), B: T.Buffer((4, 8, 6), "float32")):
+    L = T.alloc_buffer((6,), scope="local")
+    for b in T.thread_binding(4, thread="blockIdx.x"):
+        for t in range(8):
+            for k in range({copied}):
+                with T.block("L"):
+                    vk, w = T.axis.remap("SS", [k, b])
+                    L[vk] = A[w, vk]
+            for k in range(6):
+                with T.block("B"):
+                    vt, vk, w = T.axis.remap("SSS", [t, k, b])
+                    B[w, vt, vk] = L[vk]
+""")
+
+    act(func, lambda sch: sch.bind(sch.get_loops("B")[1], "threadIdx.x"))
+
+
 @pytest.mark.parametrize("place, act", [
     ("v", kept), ("7 - v", lambda func, act: refused(func, act, "threads_keep_their_own"))])
 def test_memory_that_a_kernel_allocates_is_each_threads_own(place, act):

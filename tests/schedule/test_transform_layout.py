@@ -404,3 +404,64 @@ def test_a_block_that_starts_a_reduction_keeps_an_iterator_of_it():
     sch, before = start(sum_of_one)
     sch.transform_block_layout("B", lambda i, k: (k, i // 2, i % 2))
     check(sch, before)
+
+
+@pytest.mark.parametrize("act", [
+    lambda s: s.transform_layout("B", "B", lambda i, j: (i, j // 4, j % 4)),
+    lambda s: s.transform_block_layout("B", lambda i, j: (j, i))])
+def test_an_iterator_that_is_handed_on_stays_also_with_one_value(act):
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1, 8), "float32"), C: T.Buffer((1, 8), "float32")):
+    B = T.alloc_buffer((1, 8))
+    for i, j in T.grid(1, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(1, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj]
+""")
+    block = kept(func, act)
+    block = block.get(block.get_block("B"))
+    assert block.writes[0].region[0].min in [iv.var for iv in block.iter_vars]
+
+
+def test_a_map_may_use_sampled_numbers():
+    twelve = from_source("""
+@T.prim_func
+def main(A: T.Buffer((12,), "float32"), C: T.Buffer((12,), "float32")):
+    B = T.alloc_buffer((12,))
+    for i in range(12):
+        with T.block("B"):
+            vi = T.axis.spatial(12, i)
+            B[vi] = A[vi] * T.float32(2)
+    for i in range(12):
+        with T.block("C"):
+            vi = T.axis.spatial(12, i)
+            C[vi] = B[vi]
+""")
+
+    def act(sch):
+        _, outer, inner = sch.sample_perfect_tile(sch.get_loops("B")[0], 3, decision=[3, 2, 2])
+        sch.transform_layout("B", ("write", 0), lambda i: (i // (outer * inner),
+                                                           i % (outer * inner)))
+
+    sch = kept(twelve, act)
+    assert [d.value for d in sch.get(sch.get_block("B")).writes[0].buffer.shape] == [3, 4]
+
+
+@pytest.mark.parametrize("index_map", [
+    lambda i, j: (i * 4 + j,), lambda i, j: (j, i), lambda i, j: (j, i // 2, i % 2)])
+def test_a_map_of_wide_indices_is_read_back_as_it_was_written(index_map):
+    """`check` of `kept` compares the text of the trace that was replayed."""
+    kept(from_source("""
+@T.prim_func
+def main(A: T.Buffer((T.int64(6), T.int64(4)), "float32"),
+         B: T.Buffer((T.int64(6), T.int64(4)), "float32")):
+    for i, j in T.grid(T.int64(6), T.int64(4)):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+"""), lambda s: s.transform_block_layout("B", index_map))

@@ -37,6 +37,8 @@ class RewriteReductionBlock(Postproc):
                 continue
             kinds = [sch.get(lp).kind for lp in loops]
             init = sch.decompose_reduction(block, loops[at])
+            for key in [k for k in sch.get(init).annotations if k.startswith("meta_schedule.")]:
+                sch.unannotate(init, key)  # what a rule asks for is asked of the update
             self._same_kinds(sch, init, loops, kinds, at)
         return True
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
 from ...tir.expr import Range
+from ...tir.stmt import For
 from ..buffers import (
-    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, rewrite_blocks,
+    READ, WRITE, Redirect, accesses, buffer_like, index_of, nth_region, one_name, rewrite_blocks,
     storage_scope_exists,
 )
 from ..cache_stage import (
@@ -18,7 +19,7 @@ from ..cache_stage import (
 from ..error import Refusal
 from ..guards import is_block
 from ..instruction import primitive
-from ..staging import copy_holds, covered, fixed, whole
+from ..staging import copy_holds, covered, fixed, place_of, whole
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
 
     The copying block, which is returned, is called `<buffer>_<scope>`. It goes right before the
     first reader, as deep in the loops as the buffer's writer is; for an input, to the start of the
-    scope. `consumer_blocks` restricts who reads the copy; without it all do for whom it holds what
-    they would read.
+    scope. `consumer_blocks` says who reads the copy, `block` or others; without it all do for whom
+    it holds what they would read.
 
     Before::
 
@@ -94,16 +95,39 @@ def _location(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Bu
     for location in places:
         targets: list[StmtSRef] = []
         for reader in wanted:
+            if _reads_what_all_copies_hold(state, scope, writer, reader, buffer, location):
+                targets.append(reader)
+                continue
             try:
                 copy_holds(state, scope, reader, buffer, location)
                 targets.append(reader)
             except Refusal as why:
                 if given or reader is block:
                     refused = refused or why
-        if block in targets and len(targets) >= len(given):
+        if (block in targets or given) and len(targets) >= len(given):
             return location, targets
-    raise refused or Refusal("consumers_read_the_buffer", f"block {block.stmt.name_hint} is not "
-                             "among the blocks that read the copy", nodes=[block.stmt])
+    assert refused is not None  # by the block, or by one of those given
+    raise refused
+
+
+def _reads_what_all_copies_hold(state: ScheduleState, scope: StmtSRef, writer: StmtSRef | None,
+                                reader: StmtSRef, buffer: Buffer, location: Location) -> bool:
+    """Whether a reader comes behind the loop in which the copy is made: each of its iterations
+    copies what the only writer has written in it. The buffer has nothing but what is written."""
+    at = location.at
+    if writer is None or type(at.stmt) is not For or at not in state.loops_above(writer) or (
+            buffer not in scope.stmt.alloc_buffers or at in state.loops_above(reader)):
+        return False
+    graph = state.scope(scope)
+    place = place_of(state, scope, location)
+    if graph.site(reader.stmt).index < place.boundary or any(
+            loop.thread_binding is not None for loop in place.loops):
+        return False
+    if any(buffer.data in s.writes for s in graph.sites if s.node is not
+           graph.site(writer.stmt).node):
+        return False
+    one_name(reader.stmt, buffer)
+    return True
 
 
 def _span(state: ScheduleState, scope: StmtSRef, buffer: Buffer, location: Location,
@@ -120,7 +144,9 @@ def _span(state: ScheduleState, scope: StmtSRef, buffer: Buffer, location: Locat
     else:
         said = region_at(state, writer, written, location.at)
     span = fixed(said, buffer)
-    if all(covered(state, reader, buffer, location.at, span) for reader in targets):
+    beside = type(location.at.stmt) is For
+    if all(covered(state, reader, buffer, location.at, span) for reader in targets
+           if not beside or location.at in state.loops_above(reader)):
         return span
     return whole(buffer)
 

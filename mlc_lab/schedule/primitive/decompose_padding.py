@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...arith import Analyzer, detect_linear_equation
+from ...arith.access import conjuncts
 from ...tir import op
 from ...tir.expr import (
     GE, GT, LE, LT, And, Call, FloatImm, IntImm, IterVar, PrimExpr, Range, Select, Var,
@@ -70,6 +71,8 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
                       hint="store each element once, as B[vi, vj] does")
     inner = [s.stmt for s in loops[loops.index(loop):]]
     realize = state.realize_of(block)
+    around = {s.stmt.loop_var: s.stmt.min for s in loops[:loops.index(loop)]
+              if op.is_const_int(s.stmt.extent, 1)}
     at: Any = realize
     for item in reversed(inner):
         if item.body is not at:
@@ -77,6 +80,10 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
                           f"block {stmt.name_hint}", nodes=[item])
         at = item
     store, condition, value, constant = _pattern(stmt)
+    if around:  # a loop with one iteration, which both nests share, is its value
+        realize = realize.replace(
+            predicate=substitute(realize.predicate, around),
+            iter_values=tuple(substitute(v, around) for v in realize.iter_values))
     bounds = _bounds(stmt, condition)
     _pads_something(stmt, bounds)
     fill, filler = _filling_nest(stmt, realize, store, constant, inner)
@@ -174,7 +181,7 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
     table: dict[Var, PrimExpr] = {}
     iters: list[IterVar] = []
     values: list[PrimExpr] = []
-    predicate = realize.predicate
+    inside: list[PrimExpr] = []
     used: set[Var] = set()
     # loops that keep their extents: others' bounds name them, or all nests of a kernel share them
     kept = {v for lp in inner for e in (lp.min, lp.extent) for v in free_vars(e)}
@@ -203,15 +210,16 @@ def _copying_nest(stmt: Block, realize: BlockRealize, store: BufferStore, value:
             continue
         values.append(analyzer.simplify(op.sub(bound, IntImm(dtype, low))))
         if low > start:
-            predicate = op.logical_and(predicate, analyzer.rewrite_simplify(
-                op.less_equal(IntImm(dtype, low), bound)))
+            inside.append(analyzer.rewrite_simplify(op.less_equal(IntImm(dtype, low), bound)))
         if high < start + end:
-            predicate = op.logical_and(predicate, analyzer.rewrite_simplify(
-                op.less(bound, IntImm(dtype, high))))
+            inside.append(analyzer.rewrite_simplify(op.less(bound, IntImm(dtype, high))))
     to = SubstituteAccesses(table, iters)
     made = stmt.replace(iter_vars=tuple(iters), reads=tuple(to.visit(r) for r in stmt.reads),
                         writes=tuple(to.visit(w) for w in stmt.writes),
                         body=to.visit(BufferStore(store.buffer, value, store.indices)))
+    predicate: PrimExpr = op.const(True)
+    for part in (*inside, *conjuncts(realize.predicate)):
+        predicate = op.logical_and(predicate, part)
     nest: Stmt = BlockRealize(values, predicate, made)
     for loop in reversed(inner):
         nest = loops[loop.loop_var].replace(body=nest)

@@ -105,8 +105,10 @@ def _init_nest(block: Block, realize: BlockRealize, first: FirstIterations) -> S
     views, renamed_views = _own_views(block, table)
     new_block = Block.from_fields(
         iter_vars, (), tuple(substitute(w, table) for w in block.writes),
-        f"{block.name_hint}_init", (), views, {}, None,
+        f"{block.name_hint}_init", (), views, block.annotations, None,
         substitute(block.init, table, renamed_views))
+    if block.annotations:  # they may name iterators, and loops around
+        new_block = substitute(new_block, {**table, **first.table})
     if any(type(n) is BufferLoad for n in pre_order(new_block.body)):
         reads, writes, _ = block_access_regions(new_block)
         new_block = new_block.replace(reads=reads, writes=writes)

@@ -14,7 +14,7 @@ from ...tir.expr import (
 )
 from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
-    Block, BlockRealize, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt, seq,
+    Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, SeqStmt, Stmt, seq,
 )
 from ..conflict import first_clash
 from ..covering import stage_pipeline
@@ -345,6 +345,7 @@ class _Maker:
             body = seq(*(BufferStore(b, v, i) for b, v, i in zip(self.buffers, incoming, indices)))
         block = with_regions(Block(iters, (), (), old.name_hint + "_rf", body, inits, (), (),
                                    old.annotations))
+        block = _in_order(block, [r.buffer for r in old.reads], self.buffers)
         came_from(block, old)
         return BlockRealize(values, self.cuts.of_slices(self.realize.predicate), block)
 
@@ -393,6 +394,7 @@ class _Maker:
                             self.reduction.combine(loads, slices))
         block = with_regions(Block(iters, (), (), old.name_hint, body, inits, (), (),
                                    old.annotations))
+        block = _in_order(block, self.buffers, [s.buffer for s in stores])
         return BlockRealize(values, self.cuts.of_result(), block)
 
     def _update(self, buffers: Sequence[Buffer], indices: Sequence[Sequence[PrimExpr]],
@@ -405,6 +407,15 @@ class _Maker:
         for name, value in reversed(list(zip(names, values))):
             body = LetStmt(name, value, body)
         return body
+
+
+def _in_order(block: Block, reads: list[Buffer], writes: list[Buffer]) -> Block:
+    """`block` with its regions in the order of these buffers; those of others stand behind."""
+    def sort(regions: Sequence[BufferRegion], order: list[Buffer]) -> tuple[BufferRegion, ...]:
+        return tuple(sorted(regions, key=lambda r: order.index(r.buffer) if r.buffer in order
+                            else len(order)))
+
+    return block.replace(reads=sort(block.reads, reads), writes=sort(block.writes, writes))
 
 
 # ------------------------------------------------------------------------------- the loops

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ...arith import Analyzer
+from ...arith.scalable import can_prove_for_each_vscale
 from ...ir import dtype as dt
 from ...tir import op
 from ...tir.expr import IntImm, PrimExpr, Var
@@ -113,6 +114,8 @@ def _infer_factors(stmt: For, factors: Sequence[Any], analyzer: Analyzer) -> lis
             known.append(None)
             continue
         value = op.convert(factor)
+        if op.as_int(value) is None:
+            value = analyzer.simplify(value)
         if not (dt.is_integer(value.dtype)):
             raise Refusal("factors_are_integers", f"factor {factor!r} is not an integer")
         number = op.as_int(value)
@@ -130,7 +133,7 @@ def _infer_factors(stmt: For, factors: Sequence[Any], analyzer: Analyzer) -> lis
         rest = analyzer.simplify(op.floordiv(op.add(extent, op.sub(product, 1)), product))
         return [rest if f is None else f for f in known]
     total = analyzer.simplify(product)
-    if not analyzer.can_prove(op.greater_equal(total, extent)):
+    if not can_prove_for_each_vscale(analyzer, op.greater_equal(total, extent)):
         raise Refusal(
             "factors_cover_extent", f"the factors multiply to {total!r}, less than the extent "
             f"{extent!r} of loop {stmt.loop_var.name}: some iterations would be lost",

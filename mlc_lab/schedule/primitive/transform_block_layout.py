@@ -104,6 +104,9 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
         analyzer.bind(iters[-1].var, dom)
     values = back.map_indices([iv.var for iv in iters])
     table = {var: analyzer.simplify(value) for var, value in zip(old, values)}
+    for index, iv in zip(mapped, iters):  # one that is handed on stays, also if it has one value
+        if isinstance(index, Var):
+            table[index] = iv.var
     to = SubstituteAccesses(table, iters)
     new = to.visit(stmt).replace(iter_vars=tuple(iters))
     nest: Stmt = BlockRealize([var for var, _ in loops], realize.predicate, new)

@@ -257,12 +257,14 @@ class _Layout(Redirect):
         return super().visit_Block(node)
 
     def mapped(self, indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
-        """The new place of old indices. Most accesses of a block have the same."""
+        """The new place of old indices. Most accesses of a block have the same. An iterator that
+        the map hands on stays, also where it has one value."""
         key = tuple(indices)
         found = self._mapped.get(key)
         if found is None:
             found = self._mapped[key] = tuple(
-                self.known.simplify(e) for e in self.map.map_indices(indices))
+                e if isinstance(e, Var) else self.known.simplify(e)
+                for e in self.map.map_indices(indices))
         return found
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
