@@ -91,6 +91,8 @@ class ValueReader:
                 return op.cast(op.convert(args[1]), args[0])
             if name == "float" and args in (["nan"], ["inf"], ["-inf"]):
                 return float(args[0])
+            if name == "vscale" and not args:
+                return op.call_intrin("int32", "tir.vscale")
             if name == "Broadcast" and len(args) == 2 and type(args[1]) is int:
                 return Broadcast(op.convert(args[0]), args[1])
             if name in _TYPES and len(args) == 1 and not node.keywords:  # T.int64(4)
