@@ -291,9 +291,37 @@ def case(draw: Draw) -> None:
             mod = step(mod)
             assert relax.analysis.verify_well_formed(mod), name
         harness.counts[f"pass {name}"] += 1
+    before = mod
     mod, arguments = bound(draw, mod, arguments)
+    same = mod is before  # the parameters are those of the graph
     assert relax.analysis.verify_well_formed(mod)
     if mod is not made:
         harness.note(mod.script())
         check_roundtrip(mod, show_meta=True)
     compare(run(mod, arguments, *WAYS[way]), results, way)
+    if same and draw.chance(50):
+        check_other_size(draw, made, mod, results, way)
+
+
+def check_other_size(draw: Draw, made: Any, mod: Any, results: list[Value], way: str) -> None:
+    """The graph gives what it gave before the passes where its symbolic size is another one."""
+    n = draw.choice([0, 1, 2, 3, 6, 9])
+    rng = np.random.default_rng(draw.integer(0, 999))
+    params = made["main"].params
+    if not any(isinstance(d, tir.Var) for p in params for d in p.struct_info.dims):
+        return
+    arguments = []
+    for p in params:
+        info = p.struct_info
+        shape = [n if isinstance(d, tir.Var) else int(d) for d in info.dims]
+        values = rng.integers(0 if info.dtype == "uint8" else -3, 4, shape)
+        arguments.append((values > 0) if info.dtype == "bool" else values.astype(info.dtype))
+    harness.note(f"then with n = {n}")
+    try:
+        want = run(made, arguments, "default_build", "bytecode")
+    except Exception as error:  # a shape that only some sizes have
+        harness.counts[f"another size is refused: {type(error).__name__}"] += 1
+        return
+    harness.counts["another size"] += 1
+    compare(run(mod, arguments, *WAYS[way]),
+            [Value(r.var, w, False) for r, w in zip(results, want)], f"{way}, n = {n}")
