@@ -51,27 +51,32 @@ def annotations_stay_in_scope(state: ScheduleState, before: Snapshot) -> None:
 
 
 def loops_named_stay_around(state: ScheduleState, before: Snapshot) -> None:
-    """Refuse a step after which a block without iterators names a loop that is not around it.
+    """Refuse a step after which a block without iterators names a loop that is not around it, or a
+    block with iterators names one at all.
 
-    Other blocks name the loops around them in the bindings of their iterators only, which steps
+    Where every block has iterators, these name the loops around in their bindings only, which steps
     that move a block or copy what it reads make anew. `before` has the statements that references
     had.
     """
-    bound: set[Var] | None = None
-    for sref in state.refs.values():
+    blocks = [sref for sref in state.refs.values() if type(sref.stmt) is Block and sref.parent]
+    if all(sref.stmt.iter_vars for sref in blocks):
+        return
+    bound = {v for old, _ in before.values() for v in _bound_by(old)}
+    loops = {old.loop_var for old, _ in before.values() if type(old) is For}
+    for sref in blocks:
         block = sref.stmt
-        if type(block) is not Block or block.iter_vars or sref.parent is None:
-            continue
-        if bound is None:
-            bound = {v for old, _ in before.values() for v in _bound_by(old)}
-        lost = bound.intersection(free_vars(block)) - _around(sref)
+        if block.iter_vars and sref in before and before[sref][0] is block:
+            continue  # what is in it has not changed
+        named = bound.intersection(free_vars(block))
+        lost = named & loops if block.iter_vars else named - _around(sref)
         if lost:
             name = min(v.name for v in lost)
+            why = (f"would name loop {name} itself" if block.iter_vars else "has no iterators and "
+                   f"names loop {name}, which would not be around it any more")
             raise Refusal(
-                "loops_named_stay_around", f"block {block.name_hint} has no iterators and names "
-                f"loop {name}, which would not be around it any more", nodes=[
+                "loops_named_stay_around", f"block {block.name_hint} {why}", nodes=[
                     old for old, _ in before.values() if lost.intersection(_bound_by(old))],
-                hint="give the block that names the loop an iterator which is bound to it: "
+                hint="give the blocks that name the loop an iterator which is bound to it: "
                 f"v = T.axis.spatial(..., {name})")
 
 

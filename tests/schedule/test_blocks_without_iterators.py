@@ -89,3 +89,21 @@ def test_a_block_reads_what_a_reduction_in_it_goes_on_with():
     kept(a_reduction_over_the_loop_around, lambda s: s.split(s.get_loops("rows")[0], [None, 2]))
     refused(a_reduction_over_the_loop_around, lambda s: s.cache_write("B", 1, "local"),
             "init_runs_first")
+
+
+@T.prim_func
+def blocks_in_one(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
+    for i0, i1 in T.grid(2, 2):
+        with T.block("rows"):
+            for j in range(8):
+                with T.block("B"):
+                    vi = T.axis.spatial(4, i0 * 2 + i1)
+                    vj = T.axis.spatial(8, j)
+                    B[vi, vj] = A[vi, vj] * T.float32(2)
+
+
+def test_a_block_names_no_loop_beyond_one_without_iterators():
+    kept(blocks_in_one, lambda s: s.loop_partition(s.get_loops("B")[0], [None, 3]))
+    kept(blocks_in_one, lambda s: s.reverse_compute_at(s.cache_write("B", 0, "local"),
+                                                       s.get_loops("B")[0]))
+    refused(blocks_in_one, lambda s: s.blockize(s.get_loops("B")[0]), "loops_named_stay_around")

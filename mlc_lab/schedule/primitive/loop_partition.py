@@ -168,7 +168,7 @@ def _outer_iterators(state: ScheduleState, loop: StmtSRef, realizes: Sequence[Bl
                      ) -> dict[Var, IterVar]:
     """Iterators for the loops around that are used under a loop: what is in a block names loops
     around it in its bindings only."""
-    around = [s.stmt for s in state.loops_above(loop)]
+    around = [s.stmt for s in _in_reach(state, loop)]
     variables = {lp.loop_var for lp in around}
     found: dict[Var, IterVar] = {}
     for lp in around:
@@ -184,6 +184,17 @@ def _outer_iterators(state: ScheduleState, loop: StmtSRef, realizes: Sequence[Bl
         kind = kinds.pop() if len(kinds) == 1 else IterVar.Opaque
         found[var] = IterVar(Range.from_min_extent(lp.min, lp.extent),
                              came_from(Var(f"v{var.name}", var.dtype), lp), kind)
+    return found
+
+
+def _in_reach(state: ScheduleState, loop: StmtSRef) -> list[StmtSRef]:
+    """The loops around that may be named here: up to a block with iterators, outermost first."""
+    found: list[StmtSRef] = []
+    for at in state.ancestors(loop):
+        if type(at.stmt) is For:
+            found.insert(0, at)
+        elif at.stmt.iter_vars:
+            break
     return found
 
 
