@@ -1,7 +1,9 @@
 """TVM's names and forms: results of a user's own builder and runner, records, modules."""
 
 import json
+import re
 
+import numpy as np
 import pytest
 
 from mlc_lab import meta_schedule as ms
@@ -10,6 +12,8 @@ from mlc_lab.meta_schedule.database import MemoryDatabase, TuningRecord
 from mlc_lab.meta_schedule.measure.builder import BuilderResult
 from mlc_lab.meta_schedule.measure.runner import RunnerFuture, RunnerResult
 from mlc_lab.schedule import Schedule
+from mlc_lab.tir.functor import pre_order
+from mlc_lab.tir.stmt import For
 
 from .programs import TARGET, matmul, stochastic
 
@@ -235,6 +239,61 @@ def test_a_cost_model_is_saved_under_the_name_that_is_given(tmp_path):
     again = ms.cost_model.TreeModel()
     again.load(tmp_path / "m.bin")
     assert again.best == {"main": 1e-3}
+
+
+class Extents(ms.feature_extractor.PyFeatureExtractor):
+    """A row a loop: its extent."""
+
+    def extract_from(self, context, candidates):
+        return [np.array([[float(n.extent)] for n in pre_order(c.sch.mod["main"].body)
+                          if type(n) is For]) for c in candidates]
+
+
+def candidates_of_splits():
+    out = []
+    for factor in (1, 2, 4, 8):
+        sch = Schedule(matmul())
+        sch.split(sch.get_loops("C")[0], [None, factor])
+        out.append(ms.MeasureCandidate(sch))
+    return out
+
+
+def test_a_cost_model_learns_from_the_features_of_an_extractor():
+    model = ms.cost_model.XGBModel(extractor=Extents())
+    context = ms.TuneContext(matmul(), target=TARGET)
+    seconds = [4e-3, 3e-3, 2e-3, 1e-3]
+    for _ in range(3):
+        model.update(context, candidates_of_splits(), [
+            ms.runner.RunnerResult([s], None) for s in seconds])
+    assert model.trained
+    scores = model.predict(context, candidates_of_splits())
+    assert list(scores.argsort()) == [0, 1, 2, 3]
+
+
+def test_feature_extractors_by_name():
+    context = ms.TuneContext(matmul(), target=TARGET)
+    made = candidates_of_splits()
+    rows = ms.feature_extractor.create("per-store-feature").extract_from(context, made)
+    assert [r.ndim for r in rows] == [2] * 4 and len({r.shape[1] for r in rows}) == 1
+    chance = ms.feature_extractor.create("random", seed=3)
+    kept = chance.random_state
+    first = chance.extract_from(context, made)
+    chance.random_state = kept
+    for a, b in zip(first, chance.extract_from(context, made)):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="no feature extractor 'oracle'"):
+        ms.feature_extractor.create("oracle")
+    wrong = ms.cost_model.XGBModel(extractor=chance)
+    wrong.extractor.extract_from = lambda context, candidates: [np.zeros(3) for _ in candidates]
+    with pytest.raises(ValueError, match="a row for each store"):
+        wrong.predict(context, candidates_of_splits())
+
+
+def test_a_class_of_ones_own_is_printed_as_tvm_prints_it():
+    class Mine(ms.feature_extractor.PyFeatureExtractor):
+        pass
+
+    assert re.fullmatch(r"meta_schedule\.Mine\(0x[0-9a-f]+\)", str(ms.utils.derived_object(Mine)()))
 
 
 def test_a_runner_future_needs_something_to_wait_for():
