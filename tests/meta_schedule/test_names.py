@@ -1,17 +1,22 @@
 """TVM's names and forms: results of a user's own builder and runner, records, modules."""
 
 import json
+import os
 import re
+from time import sleep
 
 import numpy as np
 import pytest
 
 from mlc_lab import meta_schedule as ms
+from mlc_lab.build import build
 from mlc_lab.ir import structural_equal
 from mlc_lab.meta_schedule.database import MemoryDatabase, TuningRecord
 from mlc_lab.meta_schedule.measure.builder import BuilderResult
 from mlc_lab.meta_schedule.measure.runner import RunnerFuture, RunnerResult
+from mlc_lab.runtime.registry import register_func
 from mlc_lab.schedule import Schedule
+from mlc_lab.target import Target
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.stmt import For
 
@@ -299,3 +304,44 @@ def test_a_class_of_ones_own_is_printed_as_tvm_prints_it():
 def test_a_runner_future_needs_something_to_wait_for():
     with pytest.raises(TypeError, match="f_done and f_result, or a future"):
         RunnerFuture(lambda: True)
+
+
+def own(mod=None, **options):
+    builder = ms.builder.LocalBuilder(max_workers=2, **options)
+    return builder.build([ms.builder.BuilderInput(mod or matmul(), Target("llvm"))] * 2)
+
+
+def test_functions_of_ones_own_build_and_export(tmp_path):
+    def export(module):
+        path = tmp_path / "made.txt"
+        path.write_text(type(module).__name__)
+        return path
+
+    for result in own(f_build=lambda mod, target, params: [mod, target, params], f_export=export):
+        assert (result.status, result.artifact_path) == ("ok", str(tmp_path / "made.txt"))
+    assert (tmp_path / "made.txt").read_text() == "list"
+    for result in own(f_build=lambda mod, target, params: build(mod, target)):
+        assert result.artifact_path.endswith(".so") and result.error_msg is None
+
+
+def test_functions_of_ones_own_may_be_named_by_the_initializer():
+    def initializer():
+        register_func("tests.own_build", lambda mod, target, params: "module", override=True)
+        register_func("tests.own_export", lambda module: f"/{module}", override=True)
+
+    names = {"f_build": "tests.own_build", "f_export": "tests.own_export"}
+    assert [r.artifact_path for r in own(initializer=initializer, **names)] == ["/module"] * 2
+    with pytest.raises(ValueError, match="no global function 'tests.own_build'"):
+        own(**names)  # the initializer has run in processes of its own
+
+
+@pytest.mark.parametrize("f_build, status, text", [
+    (lambda *_: 1 // 0, "build_error", "An exception occurred.*ZeroDivisionError"),
+    (lambda *_: os._exit(3), "crash", "crashed.*ended with 3"),
+    (lambda *_: sleep(60), "timeout", "Timeout"),
+    (lambda *_: bytearray(1 << 40), "build_error", "MemoryError")])
+def test_a_build_of_ones_own_that_fails_is_told(f_build, status, text):
+    for result in own(f_build=f_build, timeout_sec=2):
+        assert result.status == status and re.match(f"(?s)LocalBuilder: .*{text}", result.error_msg)
+    with pytest.raises(TypeError, match="f_build= takes a function or its name"):
+        own(f_build=3)
