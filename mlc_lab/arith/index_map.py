@@ -51,7 +51,7 @@ class NoBounds(ValueError):
 
 def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | None = None
                ) -> list[Range]:
-    """The ranges of the final indices as the initial ones run over `ranges`, which are not empty."""
+    """The ranges of the final indices as the initial ones run over `ranges`, none of them empty."""
     analyzer = new_analyzer(analyzer)
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
     with contextlib.ExitStack() as known:
