@@ -107,14 +107,18 @@ class OwnBuild:
         def run() -> str:
             if self.initializer is not None:
                 self.initializer()
-            build, export = (get_global_func(f) if isinstance(f, str) else f or default
-                             for f, default in ((self.f_build, _build), (self.f_export, _export)))
+            build, export = _found(self.f_build, _build), _found(self.f_export, _export)
             path = export(build(mod, target, params))
             if not isinstance(path, (str, os.PathLike)):
                 raise TypeError(f"f_export has to give the path of what it wrote, not {path!r}")
             return os.fspath(path)
 
         return in_a_fork(run, self.seconds, self.memory)
+
+
+def _found(given: Any, default: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that is given, or named, or not."""
+    return get_global_func(given) if isinstance(given, str) else given or default
 
 
 def _build(mod: Any, target: Any, params: Any) -> Any:
