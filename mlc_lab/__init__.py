@@ -58,6 +58,7 @@ _NAMES: dict[str, str] = {
     "_ffi": "mlc_lab.compat.namespaces:_ffi", "driver": "mlc_lab.compat.namespaces:driver",
     "container": "mlc_lab.compat.namespaces:container",
     "DataType": "mlc_lab.compat.data_type:DataType", "Device": "mlc_lab.runtime:Device",
+    "DataTypeCode": "mlc_lab.compat.data_type:DataTypeCode",
     "cpu": "mlc_lab.runtime:cpu",
     "cuda": "mlc_lab.runtime:cuda", "gpu": "mlc_lab.runtime:cuda",
     "metal": "mlc_lab.runtime:metal", "opencl": "mlc_lab.runtime:opencl",

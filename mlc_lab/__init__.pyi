@@ -3,6 +3,7 @@ from typing import Any as _Any
 from . import above as above
 from . import extensions as extensions
 from mlc_lab.compat.data_type import DataType as DataType
+from mlc_lab.compat.data_type import DataTypeCode as DataTypeCode
 from mlc_lab.runtime.device import Device as Device
 from mlc_lab.ir.diagnostics import DiagnosticError as DiagnosticError
 from mlc_lab.ir.module import IRModule as IRModule

@@ -85,6 +85,7 @@ ROWS: dict[str, str] = {
     "search strategies": "mlc_lab.meta_schedule.search_strategy:MAKERS",
     "space generators": "mlc_lab.meta_schedule.space_generator:MAKERS",
     "cost models": "mlc_lab.meta_schedule.cost_model:MAKERS",
+    "module that runs": "mlc_lab.build:build",
     "task schedulers": "mlc_lab.meta_schedule.task_scheduler:MAKERS",
     "tuning board": "mlc_lab.meta_schedule.board:Board",
     "code of programs": "mlc_lab.observe.lowered:code_of",

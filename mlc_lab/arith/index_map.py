@@ -5,11 +5,12 @@ The functions here are also methods of `IndexMap` once `arith` is imported.
 
 from __future__ import annotations
 
+import contextlib
 from math import lcm
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..reading import DataError
-from ..tir.expr import EQ, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
+from ..tir.expr import EQ, GE, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
 from ..tir.op import as_int, is_const_int
@@ -50,9 +51,17 @@ class NoBounds(ValueError):
 
 def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | None = None
                ) -> list[Range]:
-    """The ranges of the final indices as the initial ones run over `ranges`."""
+    """The ranges of the final indices as the initial ones run over `ranges`, none of them empty."""
     analyzer = new_analyzer(analyzer)
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
+    with contextlib.ExitStack() as known:
+        for size in {r.extent: None for r in doms.values() if isinstance(r.extent, Var)}:
+            known.enter_context(analyzer.constraint_scope(GE(size, imm(1, size.dtype))))
+        return _mapped_ranges(index_map, doms, analyzer)
+
+
+def _mapped_ranges(index_map: IndexMap, doms: dict[Var, Range], analyzer: Analyzer
+                   ) -> list[Range]:
     out = []
     for index in index_map.final_indices:
         found = eval_set(index, doms, analyzer)

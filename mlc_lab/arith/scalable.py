@@ -37,7 +37,7 @@ class _WithValue(Mutator):
         self.value = value
 
     def visit_Call(self, node: Call) -> PrimExpr:
-        return IntImm(node.dtype, self.value) if _is_vscale(node) else super().visit_Call(node)
+        return IntImm(node.dtype, self.value) if _is_vscale(node) else self.default(node)
 
 
 __all__ = ["can_prove_for_each_vscale"]

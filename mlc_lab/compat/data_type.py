@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from ..ir import dtype as dt
+
+
+class DataTypeCode(IntEnum):
+    """The kinds of numbers, as TVM and DLPack count them."""
+
+    INT = 0
+    UINT = 1
+    FLOAT = 2
+    HANDLE = 3
+    BFLOAT = 4
+    E4M3Float = 6
+    E5M2Float = 7
 
 
 class DataType(str):
@@ -28,13 +42,18 @@ class DataType(str):
         return dt.parse(dt.canonical(str(self)))[2]
 
     @property
-    def type_code(self) -> str:
-        """The kind of numbers: "int", "uint", "float", "bfloat", ..."""
-        return dt.parse(dt.canonical(str(self)))[0]
+    def type_code(self) -> DataTypeCode:
+        """The kind of numbers."""
+        return _CODES[dt.parse(dt.canonical(str(self)))[0]]
 
     def itemsize(self) -> int:
         """Bytes of one value, all lanes of it."""
         return -(-self.bits * self.lanes // 8)
 
 
-__all__ = ["DataType"]
+_CODES = {"bool": DataTypeCode.UINT, "bfloat": DataTypeCode.BFLOAT,
+          "float8_e4m3fn": DataTypeCode.E4M3Float, "float8_e5m2": DataTypeCode.E5M2Float,
+          "int": DataTypeCode.INT, "uint": DataTypeCode.UINT, "float": DataTypeCode.FLOAT,
+          "handle": DataTypeCode.HANDLE}
+
+__all__ = ["DataType", "DataTypeCode"]

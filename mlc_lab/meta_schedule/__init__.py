@@ -32,6 +32,8 @@ _NAMES = {
     "search_strategy": "search_strategy", "SearchStrategy": "search_strategy:SearchStrategy",
     "MeasureCandidate": "search_strategy:MeasureCandidate",
     "cost_model": "cost_model", "CostModel": "cost_model:CostModel",
+    "feature_extractor": "feature_extractor",
+    "FeatureExtractor": "feature_extractor:FeatureExtractor",
     "measure_callback": "measure_callback", "MeasureCallback": "measure_callback:MeasureCallback",
     "task_scheduler": "task_scheduler", "TaskScheduler": "task_scheduler:TaskScheduler",
     "TuneError": "task_scheduler:TuneError",

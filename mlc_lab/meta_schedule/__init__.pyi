@@ -7,6 +7,7 @@ from mlc_lab.meta_schedule.cost_model.cost_model import CostModel as CostModel
 from mlc_lab.meta_schedule.database.database import Database as Database
 from mlc_lab.meta_schedule.database.file import DatabaseError as DatabaseError
 from mlc_lab.meta_schedule.relax_integration import ExtractedTask as ExtractedTask
+from mlc_lab.meta_schedule.feature_extractor import FeatureExtractor as FeatureExtractor
 from mlc_lab.meta_schedule.measure_callback.measure_callback import MeasureCallback as MeasureCallback
 from mlc_lab.meta_schedule.search_strategy.candidate import MeasureCandidate as MeasureCandidate
 from mlc_lab.meta_schedule.mutator.mutator import Mutator as Mutator
@@ -29,6 +30,7 @@ from mlc_lab.meta_schedule.tir_integration import compile_tir as compile_tir
 from mlc_lab.meta_schedule import cost_model as cost_model
 from mlc_lab.meta_schedule import database as database
 from mlc_lab.meta_schedule.utils import derived_object as derived_object
+from mlc_lab.meta_schedule import feature_extractor as feature_extractor
 from mlc_lab.meta_schedule import measure_callback as measure_callback
 from mlc_lab.meta_schedule import mutator as mutator
 from mlc_lab.meta_schedule import postproc as postproc

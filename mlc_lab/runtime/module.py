@@ -11,9 +11,10 @@ from typing import Any
 from ..above import above
 from . import registry, timing
 from .device import Device, device
+from .timing import BenchmarkResult
 from .torch_bits import guard
 
-__all__ = ["Module", "load_module"]
+__all__ = ["BenchmarkResult", "Module", "load_module"]
 
 # Symbols of compiled code carry this prefix, by the convention of tvm-ffi.
 SYMBOL_PREFIX = "__tvm_ffi_"

@@ -311,6 +311,9 @@ def places_start_at_zero(indices: Iterable[PrimExpr], domains: Iterable[tuple[Va
     analyzer = Analyzer()
     for var, domain in domains:
         analyzer.bind(var, domain)
+    for size in buffer.shape:  # of a buffer with an element
+        if isinstance(size, Var):
+            analyzer.enter_constraint(op.greater_equal(size, 1))
     for index in indices:
         if not analyzer.can_prove(op.greater_equal(index, 0)):
             raise Refusal("indices_start_at_zero", f"index {index!r} of the new layout may be "

@@ -12,8 +12,9 @@ from typing import Any
 
 from .arrays import assert_allclose, assert_prim_expr_equal, check_numerical_grads, main
 
-#: names that need pytest, and where they are
+#: names that need pytest or the runtime, and where they are
 _LATER = {
+    "passing": ("device_test", "echo"),
     "targets": ("device_enabled", "enabled_targets"),
     "features": ("Feature", "is_ampere_or_newer", "requires_cuda_compute_version",
                  "requires_nvcc_version", "requires_package", "skip_if_32bit", "slow", "uses_gpu",

@@ -1,15 +1,24 @@
 """TVM's names and forms: results of a user's own builder and runner, records, modules."""
 
 import json
+import os
+import re
+from time import sleep
 
+import numpy as np
 import pytest
 
 from mlc_lab import meta_schedule as ms
+from mlc_lab.build import build
 from mlc_lab.ir import structural_equal
 from mlc_lab.meta_schedule.database import MemoryDatabase, TuningRecord
 from mlc_lab.meta_schedule.measure.builder import BuilderResult
 from mlc_lab.meta_schedule.measure.runner import RunnerFuture, RunnerResult
+from mlc_lab.runtime.registry import register_func
 from mlc_lab.schedule import Schedule
+from mlc_lab.target import Target
+from mlc_lab.tir.functor import pre_order
+from mlc_lab.tir.stmt import For
 
 from .programs import TARGET, matmul, stochastic
 
@@ -237,6 +246,102 @@ def test_a_cost_model_is_saved_under_the_name_that_is_given(tmp_path):
     assert again.best == {"main": 1e-3}
 
 
+class Extents(ms.feature_extractor.PyFeatureExtractor):
+    """A row a loop: its extent."""
+
+    def extract_from(self, context, candidates):
+        return [np.array([[float(n.extent)] for n in pre_order(c.sch.mod["main"].body)
+                          if type(n) is For]) for c in candidates]
+
+
+def candidates_of_splits():
+    out = []
+    for factor in (1, 2, 4, 8):
+        sch = Schedule(matmul())
+        sch.split(sch.get_loops("C")[0], [None, factor])
+        out.append(ms.MeasureCandidate(sch))
+    return out
+
+
+def test_a_cost_model_learns_from_the_features_of_an_extractor():
+    model = ms.cost_model.XGBModel(extractor=Extents())
+    context = ms.TuneContext(matmul(), target=TARGET)
+    seconds = [4e-3, 3e-3, 2e-3, 1e-3]
+    for _ in range(3):
+        model.update(context, candidates_of_splits(), [
+            ms.runner.RunnerResult([s], None) for s in seconds])
+    assert model.trained
+    scores = model.predict(context, candidates_of_splits())
+    assert list(scores.argsort()) == [0, 1, 2, 3]
+
+
+def test_feature_extractors_by_name():
+    context = ms.TuneContext(matmul(), target=TARGET)
+    made = candidates_of_splits()
+    rows = ms.feature_extractor.create("per-store-feature").extract_from(context, made)
+    assert [r.ndim for r in rows] == [2] * 4 and len({r.shape[1] for r in rows}) == 1
+    chance = ms.feature_extractor.create("random", seed=3)
+    kept = chance.random_state
+    first = chance.extract_from(context, made)
+    chance.random_state = kept
+    for a, b in zip(first, chance.extract_from(context, made)):
+        np.testing.assert_array_equal(a, b)
+    with pytest.raises(ValueError, match="no feature extractor 'oracle'"):
+        ms.feature_extractor.create("oracle")
+    wrong = ms.cost_model.XGBModel(extractor=chance)
+    wrong.extractor.extract_from = lambda context, candidates: [np.zeros(3) for _ in candidates]
+    with pytest.raises(ValueError, match="a row for each store"):
+        wrong.predict(context, candidates_of_splits())
+
+
+def test_a_class_of_ones_own_is_printed_as_tvm_prints_it():
+    class Mine(ms.feature_extractor.PyFeatureExtractor):
+        pass
+
+    assert re.fullmatch(r"meta_schedule\.Mine\(0x[0-9a-f]+\)", str(ms.utils.derived_object(Mine)()))
+
+
 def test_a_runner_future_needs_something_to_wait_for():
     with pytest.raises(TypeError, match="f_done and f_result, or a future"):
         RunnerFuture(lambda: True)
+
+
+def own(mod=None, **options):
+    builder = ms.builder.LocalBuilder(max_workers=2, **options)
+    return builder.build([ms.builder.BuilderInput(mod or matmul(), Target("llvm"))] * 2)
+
+
+def test_functions_of_ones_own_build_and_export(tmp_path):
+    def export(module):
+        path = tmp_path / "made.txt"
+        path.write_text(type(module).__name__)
+        return path
+
+    for result in own(f_build=lambda mod, target, params: [mod, target, params], f_export=export):
+        assert (result.status, result.artifact_path) == ("ok", str(tmp_path / "made.txt"))
+    assert (tmp_path / "made.txt").read_text() == "list"
+    for result in own(f_build=lambda mod, target, params: build(mod, target)):
+        assert result.artifact_path.endswith(".so") and result.error_msg is None
+
+
+def test_functions_of_ones_own_may_be_named_by_the_initializer():
+    def initializer():
+        register_func("tests.own_build", lambda mod, target, params: "module", override=True)
+        register_func("tests.own_export", lambda module: f"/{module}", override=True)
+
+    names = {"f_build": "tests.own_build", "f_export": "tests.own_export"}
+    assert [r.artifact_path for r in own(initializer=initializer, **names)] == ["/module"] * 2
+    with pytest.raises(ValueError, match="no global function 'tests.own_build'"):
+        own(**names)  # the initializer has run in processes of its own
+
+
+@pytest.mark.parametrize("f_build, status, text", [
+    (lambda *_: 1 // 0, "build_error", "An exception occurred.*ZeroDivisionError"),
+    (lambda *_: os._exit(3), "crash", "crashed.*ended with 3"),
+    (lambda *_: sleep(60), "timeout", "Timeout"),
+    (lambda *_: bytearray(1 << 40), "build_error", "MemoryError")])
+def test_a_build_of_ones_own_that_fails_is_told(f_build, status, text):
+    for result in own(f_build=f_build, timeout_sec=2):
+        assert result.status == status and re.match(f"(?s)LocalBuilder: .*{text}", result.error_msg)
+    with pytest.raises(TypeError, match="f_build= takes a function or its name"):
+        own(f_build=3)

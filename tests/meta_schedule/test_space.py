@@ -249,3 +249,47 @@ def test_a_space_for_a_gpu_without_kernels_needs_rules_of_its_own():
         ms.TuneContext(matmul(), target="rocm")
     with pytest.raises(ValueError, match="cannot be run for 'rocm'"):
         context.must_run_here()
+
+
+def test_a_block_asks_for_a_function_of_ones_own():
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), B: T.Buffer((16, 16), "float32")):
+    for i, j in T.grid(16, 16):
+        with T.block("B"):
+            T.block_attr({"schedule_rule": "tests.in_tiles"})
+            v, w = T.axis.remap("SS", [i, j])
+            B[v, w] = A[v, w] * T.float32(2)
+""")
+
+    def in_tiles(sch, block):
+        found = []
+        for factor in (2, 4):
+            other = sch.copy()
+            other.split(other.get_loops(block)[1], [None, factor])
+            found.append(other)
+        return found
+
+    def spaces():
+        context = TuneContext(mod, target=TARGET, space_generator=ms.space_generator.PostOrderApply(
+            sch_rules=[ms.schedule_rule.ApplyCustomRule()], postprocs=[], mutator_probs={}))
+        return [len(s.get_loops("B")) for s in context.generate_design_space()]
+
+    assert spaces() == [2]  # nobody has registered it
+    tvm.register_func("meta_schedule.cpu.tests.in_tiles", in_tiles)
+    try:
+        assert spaces() == [3, 3]
+    finally:
+        tvm.runtime.registry.remove_global_func("meta_schedule.cpu.tests.in_tiles")
+
+
+def test_a_function_says_which_blocks_are_tiled():
+    def loops(asked):
+        rule = ms.schedule_rule.MultiLevelTiling(filter_fn=lambda sch, block: asked(
+            sch.get(block).name_hint))
+        context = TuneContext(matmul(16), target=TARGET, space_generator=(
+            ms.space_generator.PostOrderApply(sch_rules=[rule], postprocs=[], mutator_probs={})))
+        return [len(s.get_loops("C")) for s in context.generate_design_space()]
+
+    assert loops(lambda name: name != "C") == [3]
+    assert all(number > 3 for number in loops(lambda name: name == "C"))

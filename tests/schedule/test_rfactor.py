@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from laws import check_roundtrip
-from mlc_lab import tir
+from mlc_lab import te, tir
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
@@ -465,3 +465,12 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32"), n: T.int3
     sch.rfactor(sch.get_loops("B")[1], 0)
     assert len(sch.mod["main"].body.block.body.then_case.seq) == 3
     check_roundtrip(sch.mod)
+
+
+def test_the_slices_of_one_number_count_as_their_dimension_does():
+    A = te.placeholder((16,), name="A")
+    k = te.reduce_axis((0, 16), name="k")
+    func = te.create_prim_func([A, te.compute((), lambda: te.sum(A[k], axis=k), name="B")])
+    sch = kept(func, lambda s: s.rfactor(s.get_loops("B")[0], 0))
+    slices = sch.get(sch.get_block("B_rf")).writes[0].buffer
+    assert slices.elem_offset.dtype == slices.shape[0].dtype

@@ -94,3 +94,42 @@ def main(A: T.Buffer(({extent},), "float32")):
     assert f"T.where(i_0 * (T.vscale() * 4) + i_1 < {extent})" in sch.mod.script()
     refused(func, lambda s: s.split(s.get_loops("A")[0], [T.floordiv(extent, lanes * 2), lanes]),
             "factors_cover_extent")
+
+
+def flat_rows(sch, n):
+    sch.transform_layout("B", ("write", 0), lambda y, w: (y * n + w,))
+    sch.transform_block_layout("B", lambda y, w: (y * n + w,))
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_a_layout_may_be_said_in_terms_of_a_size(size):
+    """A buffer that has an element has sizes of 1 at least."""
+    func = from_source("""
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (T.int64(4), n), "float32")
+    C = T.match_buffer(c, (T.int64(4), n), "float32")
+    B = T.alloc_buffer((T.int64(4), n), "float32")
+    for y, w in T.grid(T.int64(4), n):
+        with T.block("B"):
+            vy, vw = T.axis.remap("SS", [y, w])
+            B[vy, vw] = A[vy, vw] * T.float32(2)
+    for y, w in T.grid(T.int64(4), n):
+        with T.block("C"):
+            vy, vw = T.axis.remap("SS", [y, w])
+            C[vy, vw] = B[T.int64(3) - vy, vw]
+""")
+    n = func.buffer_map[func.params[0]].shape[1]
+    sch = Schedule(func)
+    flat_rows(sch, n)
+    block = sch.get(sch.get_block("B"))
+    assert [str(d) for d in block.writes[0].buffer.shape] == ["n * T.int64(4)"]
+    assert len(block.iter_vars) == 1
+    again = Schedule(func)
+    sch.trace.apply_to_schedule(again)
+    assert_structural_equal(again.mod, sch.mod)
+    a = np.random.default_rng(size).standard_normal((4, size)).astype("float32")
+    c = np.zeros_like(a)
+    interpret(sch.mod["main"], a, c)
+    np.testing.assert_array_equal(c, a[::-1] * 2)

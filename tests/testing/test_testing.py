@@ -161,3 +161,12 @@ def test_gradients_and_expressions_are_compared():
     testing.assert_prim_expr_equal(n + n, n * 2)
     with pytest.raises(AssertionError, match="not proved"):
         testing.assert_prim_expr_equal(n, n + 1)
+
+
+def test_values_go_through_a_packed_function_and_come_back():
+    most = (1 << 63) - 1
+    assert tvm.testing.echo(np.int64(most)) == most
+    device = tvm.opencl(3)
+    assert tvm.testing.device_test(device, device.device_type, 3) == device
+    with pytest.raises(AssertionError):
+        tvm.testing.device_test(device, device.device_type, 2)

@@ -25,6 +25,7 @@ from ...machine.hardware import hardware_of
 from ...reading import DataError
 from ...reading.arrays import read_arrays
 from ..defaults import is_gpu
+from ..feature_extractor import FeatureExtractor
 from ..features import features_of
 from ..gpu_features import gpu_features_of
 from .cost_model import CostModel
@@ -54,10 +55,15 @@ def _one_thread() -> Iterator[None]:
 
 
 class TreeModel(CostModel):
-    """See the file's text. One model serves all tasks of a search; features are comparable."""
+    """See the file's text. One model serves all tasks of a search; features are comparable.
 
-    def __init__(self, *, num_trees: int = 100, max_depth: int | None = None, seed: int = 0,
-                 **_: object) -> None:
+    `extractor`: a feature extractor of one's own, or its name; the mean of a candidate's rows is
+    learnt from then, and nothing is estimated.
+    """
+
+    def __init__(self, *, extractor: Any = None, num_trees: int = 100,
+                 max_depth: int | None = None, seed: int = 0, **_: object) -> None:
+        self.extractor = None if extractor is None else FeatureExtractor.create(extractor)
         self.num_trees, self.max_depth, self.seed = num_trees, max_depth, seed
         self.rows: list[np.ndarray] = []
         self.wrong: list[float] = []  # log2(measured / estimated)
@@ -73,6 +79,8 @@ class TreeModel(CostModel):
 
     def _features(self, context: TuneContext, candidates: Sequence[Any]
                   ) -> tuple[np.ndarray, np.ndarray]:
+        if self.extractor is not None:
+            return self._extracted(context, candidates)
         hardware = None if is_gpu(context.target) else hardware_of(context.target)
         for candidate in candidates:
             if candidate.features is not None:
@@ -85,6 +93,23 @@ class TreeModel(CostModel):
                 candidate.features = row, max(cycles, 1.0) / _CLOCK
         rows = np.stack([c.features[0] for c in candidates])
         return rows, np.log2([c.features[1] for c in candidates])
+
+    def _extracted(self, context: TuneContext, candidates: Sequence[Any]
+                   ) -> tuple[np.ndarray, np.ndarray]:
+        """The features that the extractor gives, once for each candidate."""
+        assert self.extractor is not None
+        new = [c for c in candidates if c.features is None]
+        found = self.extractor.extract_from(context, new) if new else []
+        if len(found) != len(new):
+            raise ValueError(f"{self.extractor!r} gave {len(found)} arrays for {len(new)} "
+                             "candidates")
+        for candidate, array in zip(new, found):
+            rows = np.asarray(array.numpy() if hasattr(array, "numpy") else array, "float32")
+            if rows.ndim != 2 or not rows.size:
+                raise ValueError(f"{self.extractor!r} gave an array of shape {rows.shape}: there "
+                                 "is a row for each store, of at least one number")
+            candidate.features = rows.mean(0), 1.0
+        return np.stack([c.features[0] for c in candidates]), np.zeros(len(candidates))
 
     def update(self, context: TuneContext, candidates: Sequence[Any], results: Sequence[Any]
                ) -> None:

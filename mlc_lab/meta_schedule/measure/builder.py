@@ -6,12 +6,13 @@ No linker takes part: the object code travels to the runner, which links it in m
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Sequence
 
 from ...workers.pool import shared_pool, usable_cpus
 from ..defaults import is_gpu
+from .own_build import Answer, OwnBuild
 
 #: what the worker processes serve
 SERVICE = f"{__package__}.service"
@@ -108,34 +109,54 @@ class LocalBuilder(Builder):
     timeout_sec: after that a build is given up, and its worker replaced.
     memory_mb: what a build may take.
 
-    Raises ValueError for functions of one's own, `f_build` and `f_export`.
+    f_build, f_export, initializer: functions of one's own, or names in the registry of functions.
+        `f_build(mod, target, params)` gives a module, `f_export(module)` the path of what it wrote;
+        each build is then made in a process that is forked for it, where `initializer()` is called
+        first, and the result has that `artifact_path`, which a runner of one's own has to load.
+
+    Raises ValueError where a name is not known after `initializer()`, or nothing can be forked.
     """
 
     def __init__(self, max_workers: int | None = None, timeout_sec: float = 15.0,
                  memory_mb: int = 4096, f_build: Any = None, f_export: Any = None,
                  initializer: Any = None) -> None:
-        del initializer  # workers load what they need
-        for name, given in (("f_build", f_build), ("f_export", f_export)):
-            if given is not None:
-                raise ValueError(
-                    f"LocalBuilder builds in processes that know nothing of {name}={given!r}: "
-                    "write a class under ms.builder.PyBuilder whose build(build_inputs) calls it, "
-                    "and give that as `builder`")
         cpus = usable_cpus()
         self.max_workers = max_workers or max(1, min(8, len(cpus) - 1))
         self.timeout_sec, self.memory_mb = timeout_sec, memory_mb
+        self.own: OwnBuild | None = None
+        self._waiting: ThreadPoolExecutor | None = None
+        if f_build is not None or f_export is not None:
+            self.own = OwnBuild(f_build, f_export, initializer, timeout_sec, memory_mb << 20)
         self.pool = shared_pool(SERVICE, "build", self.max_workers, cpus[:-1], memory_mb << 20, 1)
 
     def submit(self, build_input: BuilderInput) -> Future:
         """A future of one result."""
+        if self.own is not None:
+            return then(self._threads().submit(self.own, *build_input), _own_result)
         request = {"do": "build", "module": build_input.mod, "target": str(build_input.target)}
         # of a simulated GPU the worker runs all warps, which takes longer than to compile
         patience = self.timeout_sec * (4 if is_gpu(build_input.target) else 1)
         return then(self.pool.submit(request, patience), _result)
 
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._waiting is None:
+            self._waiting = ThreadPoolExecutor(self.max_workers, "own build")
+        return self._waiting
+
     def cancel(self) -> None:
         """Drop what has not begun."""
         self.pool.cancel()
+        if self._waiting is not None:
+            self._waiting.shutdown(wait=False, cancel_futures=True)
+            self._waiting = None
+
+
+def _own_result(answer: Answer) -> BuilderResult:
+    if answer.status == "ok":
+        return BuilderResult(artifact_path=answer.text)
+    what = {"error": "An exception occurred", "timeout": "Timeout", "crash": "It crashed"}
+    status = "build_error" if answer.status == "error" else answer.status
+    return BuilderResult(None, None, status, f"LocalBuilder: {what[answer.status]}: {answer.text}")
 
 
 def _result(reply: dict) -> BuilderResult:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .add_rfactor import AddRFactor
+from .apply_custom_rule import ApplyCustomRule
 from .auto_bind import AutoBind
 from .auto_inline import AutoInline
 from .auto_unroll import AutoUnroll
@@ -36,7 +37,7 @@ def for_gpu(target: Target | str | None) -> list[ScheduleRule]:
 
 create = ScheduleRule.create
 
-__all__ = ["AddRFactor", "AutoBind", "AutoInline", "AutoUnroll", "CrossBlockFusion",
-           "CrossThreadReduction", "InlineConstantScalars", "MultiLevelTiling",
+__all__ = ["AddRFactor", "ApplyCustomRule", "AutoBind", "AutoInline", "AutoUnroll",
+           "CrossBlockFusion", "CrossThreadReduction", "InlineConstantScalars", "MultiLevelTiling",
            "MultiLevelTilingGPU", "ParallelizeVectorizeUnroll", "PyScheduleRule",
            "RandomComputeLocation", "ReuseType", "ScheduleRule", "create", "for_cpu", "for_gpu"]

@@ -22,6 +22,7 @@ tiling of Zheng et al., "Ansor" (OSDI 2020).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ...machine.hardware import hardware_of
@@ -62,19 +63,22 @@ class MultiLevelTiling(ScheduleRule):
     max_innermost_factor: of the perfect tiles.
     pack: whether packed inputs are offered.
     fuse_consumer: whether an elementwise consumer is computed tile by tile.
+    filter_fn: `filter_fn(sch, block)` says which blocks are tiled, in place of what is worth it.
     """
 
     def __init__(self, structure: str = "SSRSRS", tile_binds: Any = None,
                  max_innermost_factor: int = 64, vector_load_lens: Any = None,
                  reuse_read: Any = None, reuse_write: Any = None, pack: bool = True,
-                 fuse_consumer: bool = True) -> None:
+                 fuse_consumer: bool = True,
+                 filter_fn: Callable[[Schedule, BlockRV], bool] | None = None) -> None:
+        self.filter_fn = filter_fn
         self.structure, self.max_innermost_factor = structure, max_innermost_factor
         self.pack, self.fuse_consumer = pack, fuse_consumer
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """The alternatives: packed or not, the sum split or not."""
         facts = BlockFacts(sch, block)
-        if not needs_tiling(facts):
+        if not (needs_tiling(facts) if self.filter_fn is None else self.filter_fn(sch, block)):
             return [sch]
         vector = vector_axis(facts)
         if vector is None:

@@ -10,7 +10,7 @@ from ...arith.linear_form import follows
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.expr import (
-    BufferLoad, IterVar, PointerType, PrimExpr, Range, Var,
+    BufferLoad, IntImm, IterVar, PointerType, PrimExpr, Range, Var,
 )
 from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
@@ -288,8 +288,10 @@ class _Maker:
         kind = buffer.data.type_annotation
         data = Var(name, PointerType(kind.element_type if isinstance(kind, PointerType)
                                      else buffer.dtype, str(buffer.scope)))
+        start = IntImm(shape[0].dtype, 0) if op.is_const_int(buffer.elem_offset, 0) else (
+            buffer.elem_offset)
         made = buffer.replace(data=data, shape=tuple(shape), strides=(), name=name,
-                              axis_separators=())
+                              elem_offset=start, axis_separators=())
         return came_from(made, buffer)
 
     def _extent(self, loop: For) -> PrimExpr:
