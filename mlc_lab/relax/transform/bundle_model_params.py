@@ -33,6 +33,7 @@ after `BundleModelParams()`::
 
 from __future__ import annotations
 
+from ..normal import merge_blocks
 from .rewriting import (
     Binding, BindingBlock, DataflowBlock, DataflowVar, Function, Pass, Replacer, SeqExpr,
     TupleGetItem, TupleStructInfo, Var, VarBinding, attr, make_function_pass, map_blocks, used_vars,
@@ -72,7 +73,7 @@ def _bundle(func: Function, name: str) -> Function:
     if left:  # a weight is given back as it is
         items = {v: Var(v.name_hint, v.struct_info_) for v in left}
         last = BindingBlock([VarBinding(items[v], TupleGetItem(whole, index[v])) for v in left])
-        body = SeqExpr((*body.blocks, last), Replacer(items)(body.body))
+        body = SeqExpr(merge_blocks((*body.blocks, last)), Replacer(items)(body.body))
     return Function.from_fields((*inputs, whole), body, func.ret_struct_info, func.is_pure,
                                 func.attrs)
 

@@ -5,7 +5,8 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import relax
-from mlc_lab.relax.transform import BindParams, BindSymbolicVars
+from mlc_lab.ir.structural import assert_structural_equal
+from mlc_lab.relax.transform import BindParams, BindSymbolicVars, BundleModelParams
 from mlc_lab.script import from_source
 
 TEXT = """
@@ -51,3 +52,17 @@ class Module:
     assert after.params == ()
     assert after.ret_struct_info == relax.TupleStructInfo(
         [relax.TensorStructInfo((16,), "float32"), relax.ShapeStructInfo((16,))])
+
+
+def test_a_bundled_weight_that_is_given_back_as_it_is():
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32"), w: R.Tensor((4,), "float32")):
+        R.func_attr({"num_input": 1})
+        y = R.add(x, w)
+        return (y, w)
+""")
+    mod = BundleModelParams()(mod)
+    assert_structural_equal(from_source(mod.script()), mod)
