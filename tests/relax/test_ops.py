@@ -172,6 +172,7 @@ def test_misfits_name_both_shapes(call, words):
     (lambda: op.bucketize(var(3), var(2, 2)), "boundaries must have 1 dimension"),
     (lambda: op.nn.prelu(var(1, 3, 4), var(4)), "dimension 1 of data must have alpha's extent"),
     (lambda: op.nn.pixel_shuffle(var(4, 4), 2), "three dimensions at the least"),
+    (lambda: op.nn.attention(*[var(1, 2, 1, 4)] * 3, var(1, 1, 2, 2, dtype="float64")), "bias"),
     (lambda: op.nn.attention(var(1, 2, 1, 4), var(1, 2, 1, 4), var(1, 2, 1, 4),
                              causal_mask="Left"), "causal_mask is 'Left'"),
     (lambda: op.repeat(var(2), 2 ** 62), "a size of 9223372036854775808, which is past"),

@@ -34,6 +34,10 @@ def _infer_attention(call: Call) -> StructInfo:
     for info, name in zip(infos, names):
         need_ndim(call, info, 4, name)
         join_dtype(call, q.dtype, info.dtype, ("query", name))
+    bias = tensor_info(call, 3, "bias") if len(call.args) > 3 else None
+    if bias is not None:
+        need_ndim(call, bias, 4, "bias")
+        join_dtype(call, q.dtype, bias.dtype, ("query", "bias"))
     dims = dims_of(infos)
     if dims is None:
         return TensorStructInfo(None, q.dtype, ndim=4)
@@ -44,12 +48,9 @@ def _infer_attention(call: Call) -> StructInfo:
             "agree"))
     need_same(call, of_key[1], of_value[1], lambda: (
         f"key is {show(k)} and value is {show(v)}: dimension 1 must agree"))
-    if len(call.args) > 3:
-        bias = tensor_info(call, 3, "bias")
-        need_ndim(call, bias, 4, "bias")
-        if bias.dims is not None:
-            wanted = (of_query[0], of_query[2], of_query[1], of_key[1])
-            need_fill(call, bias, wanted, "bias")
+    if bias is not None and bias.dims is not None:
+        wanted = (of_query[0], of_query[2], of_query[1], of_key[1])
+        need_fill(call, bias, wanted, "bias")
     return tensor_of([*of_query[:3], of_value[3]], q.dtype)
 
 
