@@ -11,8 +11,9 @@ from ..ir.containers import is_sequence, is_tuple
 from ..reading import LimitError, limits
 from ..reading.python_text import written
 from ..tir import op
-from ..tir.expr import Broadcast, Var
+from ..tir.expr import Broadcast, Cast, PrimExpr, Var
 from ..tir.function import IndexMap
+from ..tir.functor import pre_order
 from .instruction import RangesMap
 
 
@@ -52,6 +53,12 @@ class ValueReader:
     def __init__(self, scope: Mapping[str, Any]) -> None:
         self.scope = scope
 
+    def _applied(self, body: ast.expr, names: Sequence[str], dtype: str
+                 ) -> tuple[list[Var], Any]:
+        """The parameters of a lambda, of a type, and what it gives."""
+        initial = [Var(n, dtype) for n in names]
+        return initial, ValueReader({**self.scope, **dict(zip(names, initial))}).of(body)
+
     def of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant):
             return checked(node.value)
@@ -73,8 +80,9 @@ class ValueReader:
             return self._OPERATORS[type(node.op)](left, right)
         if isinstance(node, ast.Lambda):
             names = [a.arg for a in node.args.args]
-            initial = [Var(n, _type_of_indices(node.body, names)) for n in names]
-            body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
+            initial, body = self._applied(node.body, names, "int32")
+            if _casts(body, initial) and not _says_casts(node.body, names):
+                initial, body = self._applied(node.body, names, "int64")
             final = body if is_sequence(body) else [body]
             if final and all(is_tuple(pair) for pair in final):
                 return RangesMap(initial, [end for pair in final for end in pair])
@@ -111,15 +119,20 @@ class ValueReader:
         raise ValueError(f"a trace cannot contain {written(node)!r}")
 
 
-def _type_of_indices(body: ast.expr, names: Sequence[str]) -> str:
-    """The type of the indices of a map, which its text does not say: int64 where they are used with
-    numbers of that type, and not cast to it first."""
-    calls = [n for n in ast.walk(body) if isinstance(n, ast.Call)]
-    of = [n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
-          for n in calls]
-    cast = any(name in ("Cast", "cast") and getattr(n.args[-1], "id", "") in names
-               for name, n in zip(of, calls) if n.args)
-    return "int64" if "int64" in of and not cast else "int32"
+def _casts(value: Any, indices: Sequence[Var]) -> bool:
+    """Whether an index is cast somewhere: it met a number of another type."""
+    if is_sequence(value):
+        return any(_casts(v, indices) for v in value)
+    return isinstance(value, PrimExpr) and any(
+        type(n) is Cast and any(n.value is v for v in indices) for n in pre_order(value))
+
+
+def _says_casts(body: ast.expr, names: Sequence[str]) -> bool:
+    """Whether the text itself casts an index. If not, and one is cast, it is of the wider type.
+    (A map within a map is none, and is not read twice.)"""
+    return any(isinstance(n, ast.Lambda) or isinstance(n, ast.Call) and n.args and getattr(n.args[-1], "id", "") in names
+               and (n.func.attr if isinstance(n.func, ast.Attribute) else getattr(
+                   n.func, "id", "")) in ("Cast", "cast") for n in ast.walk(body))
 
 
 __all__ = ["ValueReader", "checked"]
