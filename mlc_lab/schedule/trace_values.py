@@ -130,9 +130,14 @@ def _casts(value: Any, indices: Sequence[Var]) -> bool:
 def _says_casts(body: ast.expr, names: Sequence[str]) -> bool:
     """Whether the text itself casts an index. If not, and one is cast, it is of the wider type.
     (A map within a map is none, and is not read twice.)"""
-    return any(isinstance(n, ast.Lambda) or isinstance(n, ast.Call) and n.args and getattr(n.args[-1], "id", "") in names
-               and (n.func.attr if isinstance(n.func, ast.Attribute) else getattr(
-                   n.func, "id", "")) in ("Cast", "cast") for n in ast.walk(body))
+    for n in ast.walk(body):
+        if isinstance(n, ast.Lambda):
+            return True
+        if isinstance(n, ast.Call) and n.args and getattr(n.args[-1], "id", "") in names:
+            name = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+            if name in ("Cast", "cast"):
+                return True
+    return False
 
 
 __all__ = ["ValueReader", "checked"]
