@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from ..arith import Analyzer, IntSet, estimate_region_upper_bound, eval_set
+from ..arith.access import conjuncts
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import IntImm, IterVar, PrimExpr, Range, Var
@@ -14,6 +15,7 @@ from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import Block, BlockRealize, For, ForKind, SeqStmt, Stmt, seq
 from .covering import stage_pipeline
 from .error import Refusal
+from .footprint import reads_memory
 from .guards import (
     REDUCE,
     complete_or_reduction,
@@ -237,6 +239,8 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
                               op.less(value, op.add(bound.min, bound.extent))):
                 if not analyzer.can_prove(condition):
                     predicate = op.logical_and(predicate, condition)
+    if not producer:
+        predicate = _where_it_ran(realize, values, predicate, analyzer)
 
     def why_not() -> None:
         if not producer:
@@ -247,6 +251,20 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
     for var, extent in reversed(loops):
         nest = For(var, IntImm(var.dtype, 0), extent, ForKind.SERIAL, nest)
     return nest, why_not
+
+
+def _where_it_ran(realize: BlockRealize, values: list[PrimExpr], predicate: PrimExpr,
+                  analyzer: Analyzer) -> PrimExpr:
+    """A predicate of the new place, and what the old one asks of loops that an iterator stands for
+    each, as far as it does not follow."""
+    table = {old: new for old, new in zip(realize.iter_values, values) if isinstance(old, Var)}
+    for part in conjuncts(realize.predicate):
+        if all(v in table for v in free_vars(part)) and not reads_memory(part):
+            with analyzer.constraint_scope(predicate):
+                condition = analyzer.simplify(substitute(part, table))
+            if not op.is_const_int(condition, 1):
+                predicate = op.logical_and(predicate, condition)
+    return predicate
 
 
 def _longest(extent: PrimExpr, analyzer: Analyzer) -> PrimExpr | None:

@@ -21,7 +21,7 @@ from .covering import relaxed_region, stage_pipeline
 from .dependency import BlockScope, Site
 from .error import Refusal
 from .executed import run_at_all, runs_everywhere
-from .footprint import WORLD, Access, footprint, reads_memory
+from .footprint import WORLD, Access, footprint
 from .guards import complete_block, is_block
 from .move import without_block
 from .order import Place, flow, passed
@@ -247,32 +247,28 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
     new_store: Stmt = BufferStore(store.buffer, value,
                                   [Analyzer().simplify(substitute(i, table))
                                    for i in store.indices])
-    predicate = None
+    guard = None if guard is None else _not_implied(state, source, guard)
     if guard is not None:
-        if reads_memory(guard):
-            new_store = IfThenElse(guard, new_store, None)
-        else:
-            predicate = _both_hold(state, source, guard)
+        new_store = IfThenElse(guard, new_store, None)
     _may_be_computed_there(graph, graph.site(stmt), graph.site(producer), buffer, table)
     new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)
-    body = replace_block(without_block(state, scope, block), producer, new_block, predicate)
+    body = replace_block(without_block(state, scope, block), producer, new_block)
     _drop_buffer(state, scope, buffer, body, {producer: new_block})
 
 
-def _both_hold(state: ScheduleState, block: StmtSRef, guard: PrimExpr) -> PrimExpr:
-    """The predicate of a block, and a condition on its iterators as far as it does not follow."""
+def _not_implied(state: ScheduleState, block: StmtSRef, guard: PrimExpr) -> PrimExpr | None:
+    """What a condition on a block's iterators asks beside the predicate of the block."""
     realize = state.realize_of(block)
     analyzer = Analyzer()
     for item in state.loops_above(block):
         analyzer.bind(item.stmt.loop_var, Range.from_min_extent(item.stmt.min, item.stmt.extent))
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
-    predicate = realize.predicate
-    for part in conjuncts(guard):
-        with analyzer.constraint_scope(predicate):
-            condition = analyzer.simplify(substitute(part, binding))
-        if not op.is_const_int(condition, 1):
-            predicate = op.logical_and(predicate, condition)
-    return predicate
+    left: PrimExpr | None = None
+    with analyzer.constraint_scope(realize.predicate):
+        for part in conjuncts(guard):
+            if not analyzer.can_prove(substitute(part, binding)):
+                left = part if left is None else op.logical_and(left, part)
+    return left
 
 
 def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: Buffer,

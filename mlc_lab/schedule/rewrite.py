@@ -120,16 +120,12 @@ def pair_blocks(old: Any, new: Any, reuse: dict[Block, Block]) -> None:
         pair_blocks(a, b, reuse)
 
 
-def replace_block(stmt: Stmt, old: Block, new: Block, predicate: PrimExpr | None = None) -> Stmt:
-    """`stmt` with the block `old` (not inside other blocks) replaced by `new`, which runs where
-    `predicate` holds, or where the old one does."""
+def replace_block(stmt: Stmt, old: Block, new: Block) -> Stmt:
+    """`stmt` with the block `old` (not inside other blocks) replaced by `new`."""
     if type(stmt) is BlockRealize:
-        if stmt.block is not old:
-            return stmt
-        return stmt.replace(block=new, predicate=predicate if predicate is not None else
-                            stmt.predicate)
+        return stmt.replace(block=new) if stmt.block is old else stmt
     return stmt.map_children(
-        lambda s: replace_block(s, old, new, predicate) if isinstance(s, Stmt) else s)
+        lambda s: replace_block(s, old, new) if isinstance(s, Stmt) else s)
 
 
 class _Widen(Mutator):

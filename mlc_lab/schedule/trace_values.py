@@ -11,8 +11,9 @@ from ..ir.containers import is_sequence, is_tuple
 from ..reading import LimitError, limits
 from ..reading.python_text import written
 from ..tir import op
-from ..tir.expr import Broadcast, Var
+from ..tir.expr import Broadcast, Cast, PrimExpr, Var
 from ..tir.function import IndexMap
+from ..tir.functor import pre_order
 from .instruction import RangesMap
 
 
@@ -52,6 +53,12 @@ class ValueReader:
     def __init__(self, scope: Mapping[str, Any]) -> None:
         self.scope = scope
 
+    def _applied(self, body: ast.expr, names: Sequence[str], dtype: str
+                 ) -> tuple[list[Var], Any]:
+        """The parameters of a lambda, of a type, and what it gives."""
+        initial = [Var(n, dtype) for n in names]
+        return initial, ValueReader({**self.scope, **dict(zip(names, initial))}).of(body)
+
     def of(self, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant):
             return checked(node.value)
@@ -73,8 +80,9 @@ class ValueReader:
             return self._OPERATORS[type(node.op)](left, right)
         if isinstance(node, ast.Lambda):
             names = [a.arg for a in node.args.args]
-            initial = [Var(n, _type_of_indices(node.body, names)) for n in names]
-            body = ValueReader({**self.scope, **dict(zip(names, initial))}).of(node.body)
+            initial, body = self._applied(node.body, names, "int32")
+            if _casts(body, initial) and not _says_casts(node.body, names):
+                initial, body = self._applied(node.body, names, "int64")
             final = body if is_sequence(body) else [body]
             if final and all(is_tuple(pair) for pair in final):
                 return RangesMap(initial, [end for pair in final for end in pair])
@@ -111,37 +119,25 @@ class ValueReader:
         raise ValueError(f"a trace cannot contain {written(node)!r}")
 
 
-#: calls whose arguments are all of one type, as those of an operator are
-_OF_ONE_TYPE = {"min", "max", "floordiv", "floormod", "truncdiv", "truncmod"}
+def _casts(value: Any, indices: Sequence[Var]) -> bool:
+    """Whether an index is cast somewhere: it met a number of another type."""
+    if is_sequence(value):
+        return any(_casts(v, indices) for v in value)
+    return isinstance(value, PrimExpr) and any(
+        type(n) is Cast and any(n.value is v for v in indices) for n in pre_order(value))
 
 
-def _type_of_indices(body: ast.expr, names: Sequence[str]) -> str:
-    """The type of the indices of a map, which its text does not say: int64 where one is an operand
-    beside a number of that type, int32 elsewhere."""
-    for node in ast.walk(body):
-        if isinstance(node, ast.Call):
-            beside = node.args if _name_of(node) in _OF_ONE_TYPE else []
-        elif isinstance(node, ast.Compare):
-            beside = [node.left, *node.comparators]
-        else:
-            beside = [node.left, node.right] if isinstance(node, ast.BinOp) else []
-        if any(_name_of(e) == "int64" for e in beside) and any(_is_made_of(e, names)
-                                                              for e in beside):
-            return "int64"
-    return "int32"
-
-
-def _name_of(node: ast.expr) -> str:
-    """The name of what is called, "" where nothing is."""
-    func = node.func if isinstance(node, ast.Call) else None
-    return func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-
-
-def _is_made_of(node: ast.expr, names: Sequence[str]) -> bool:
-    """Whether an operand is one of some names, or computed of one without a cast."""
-    if isinstance(node, ast.BinOp):
-        return _is_made_of(node.left, names) or _is_made_of(node.right, names)
-    return isinstance(node, ast.Name) and node.id in names
+def _says_casts(body: ast.expr, names: Sequence[str]) -> bool:
+    """Whether the text itself casts an index. If not, and one is cast, it is of the wider type.
+    (A map within a map is none, and is not read twice.)"""
+    for n in ast.walk(body):
+        if isinstance(n, ast.Lambda):
+            return True
+        if isinstance(n, ast.Call) and n.args and getattr(n.args[-1], "id", "") in names:
+            name = n.func.attr if isinstance(n.func, ast.Attribute) else getattr(n.func, "id", "")
+            if name in ("Cast", "cast"):
+                return True
+    return False
 
 
 __all__ = ["ValueReader", "checked"]

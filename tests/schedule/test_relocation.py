@@ -504,3 +504,24 @@ def test_whole_sums_of_each_turn_move_to_who_reads_them():
                     C[vi, vj] = S[vi] * T.float32(2)
 
     kept(rows, at("S", "C", 1))
+
+
+def test_a_consumer_keeps_its_condition_where_it_is_moved():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((10, 13), "float32")):
+    B = T.alloc_buffer((16, 16))
+    for i_0, i_1, j in T.grid(4, 4, 16):
+        with T.block("B"):
+            vi = T.axis.spatial(16, i_0 * 4 + i_1)
+            vj = T.axis.spatial(16, j)
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(16, 16):
+        with T.block("C"):
+            T.where(i < 10 and j < 13)
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+""")
+    sch = kept(func, lambda s: s.reverse_compute_at("C", s.get_loops("B")[0]))
+    predicate = sch.state.realize_of(sch.get_sref(sch.get_block("C"))).predicate
+    assert str(predicate) == "i_0 * 4 + ax0 < 10 and ax1 < 13"
