@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..arith import normalize_to_iter_sum
+from ..arith import Analyzer, normalize_to_iter_sum
 from ..arith.expr_util import conjuncts
 from ..ir.structural import structural_equal
-from ..tir.expr import EQ, LT, BufferLoad, IterVar, PrimExpr, Ramp, Range, Var
+from ..tir.expr import (
+    EQ, LT, BufferLoad, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Ramp, Range, Var,
+)
 from ..tir.functor import Visitor, pre_order, substitute, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import Allocate, AttrStmt, BufferStore, For, IfThenElse, LetStmt
@@ -48,7 +50,7 @@ class Accesses(Visitor):
             return False
         if shared:
             used.update(v for tag, v in self.axes.items() if tag.startswith("threadIdx"))
-        used -= {v for e in place[1:] for v in _pinned(e)}
+        used -= {v for e in place[1:] for v in pinned(e)}
         return apart(place[0], {v: r for v, r in self.ranges.items() if v in used})
 
     def _place(self, memory: Var, indices: Sequence[PrimExpr]) -> None:
@@ -106,7 +108,7 @@ class Accesses(Visitor):
         self.visit_children(node)
 
 
-def _pinned(condition: PrimExpr) -> set[Var]:
+def pinned(condition: PrimExpr) -> set[Var]:
     """Variables that have one value where a condition holds."""
     found: set[Var] = set()
     for e in conjuncts(condition):
@@ -124,14 +126,30 @@ def apart(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
         lane = Var("lane", index.base.dtype)
         ranges = {**ranges, lane: Range.from_min_extent(0, index.lanes)}
         index = index.base + lane * index.stride
-    return "x" not in index.dtype and is_injective(index, ranges)
+    return "x" not in index.dtype and is_injective(_floored(index, ranges), ranges)
+
+
+def _floored(index: PrimExpr, ranges: Mapping[Var, Range]) -> PrimExpr:
+    """An index with floor division where truncation is the same."""
+    known = Analyzer()
+    for var, r in ranges.items():
+        known.bind(var, r)
+
+    def change(e: Any) -> Any:
+        new = e.map_children(change)
+        if type(e) in (Div, Mod) and known.can_prove_greater_equal(e.a, 0) and (
+                known.can_prove_greater_equal(e.b, 1)):
+            return (FloorDiv if type(e) is Div else FloorMod)(new.a, new.b)
+        return new
+
+    return change(index)
 
 
 def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
     """Whether different values of variables surely give different values of an index.
 
     The index is written as a sum of splits of the variables (`arith/iter_map.py`). By rising scale,
-    each term must be greater than all below it together, and the splits of each variable must
+    each term must be greater than all below it together (whatever their signs), and the splits of each variable must
     determine it.
     """
     total = normalize_to_iter_sum(index, ranges)
@@ -141,13 +159,13 @@ def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
     extents: dict[int, int] = {}
     seen: set[Any] = set()
     below = 0
-    for split in sorted(total.args, key=lambda a: a.scale if isinstance(a.scale, int) else 0):
+    for split in sorted(total.args, key=lambda a: abs(a.scale) if isinstance(a.scale, int) else 0):
         var = split.source.source
         numbers = [n for n in (split.scale, split.extent, split.lower_factor, split.source.extent)
                    if isinstance(n, int)]
         if len(numbers) < 4 or not isinstance(var, Var):
             return False
-        scale, extent, lower, whole = numbers
+        scale, extent, lower, whole = abs(numbers[0]), *numbers[1:]
         if scale <= below:
             return False
         below += scale * (extent - 1)
@@ -169,4 +187,4 @@ def is_shared(var: Var) -> bool:
     return var.storage_scope.startswith("shared")
 
 
-__all__ = ["Accesses", "apart", "is_injective", "is_shared"]
+__all__ = ["Accesses", "apart", "is_injective", "is_shared", "pinned"]

@@ -113,10 +113,10 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
 def _passes_of(mod: IRModule, target: TargetLike, simple_mode: bool) -> list[tuple[str, Pass]]:
     """The named passes for a module: without a target, its own thread axes say what it is for."""
     gpu = has_thread_axes(mod) if target is None else is_gpu(target)
-    return named_passes(_with_own(default_passes(target, simple_mode, gpu)))
+    return named_passes(with_own(default_passes(target, simple_mode, gpu)))
 
 
-def _with_own(passes: list[Pass]) -> list[Pass]:
+def with_own(passes: list[Pass]) -> list[Pass]:
     """The passes with those of the PassContext's option "tir.add_lower_pass", (phase, pass) pairs:
     phase 0 is the program as it is given, 1 that with flat memory, 2 that with its loops rewritten,
     and 3 the end. Phases that are left out, in simple mode, count as the end."""

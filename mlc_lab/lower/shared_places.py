@@ -71,7 +71,7 @@ class Places:
                 loops.setdefault(s.loop_var, []).append((s.min, s.extent))
             elif type(s) is AttrStmt and isinstance(s.node, IterVar):
                 loops.setdefault(s.node.var, []).append((IntImm(s.node.var.dtype, 0), s.value))
-        counts = _versions(kernel, loops)
+        counts = _versions(kernel)
         #: the loops that have phases, and how many
         self.loops: dict[Var, int] = {}
         for var, count in counts.items():
@@ -174,10 +174,11 @@ def _bounds(loops: dict[Var, list[tuple[PrimExpr, PrimExpr]]]) -> dict[Var, tupl
     return bounds
 
 
-def _versions(kernel: Stmt, loops: dict[Var, Any]) -> dict[Var, int]:
+def _versions(kernel: Stmt) -> dict[Var, int]:
     """How many phases each loop has: what its variable, with a number added, is divided by in
     indices."""
     counts: dict[Var, int] = {}
+    loops = {s.loop_var for s in pre_order(kernel) if type(s) is For}
     for s in pre_order(kernel):
         if type(s) in (BufferLoad, BufferStore):
             for e in (x for index in s.indices for x in pre_order(index)):

@@ -63,7 +63,7 @@ from ..tir.stmt import (
     While, seq,
 )
 from .common import LowerError, function_pass
-from .exchanges import Accesses, apart, is_shared
+from .exchanges import Accesses, apart, is_shared, pinned
 from .shared_places import Place, Places, covers, overlap, union
 
 if TYPE_CHECKING:
@@ -152,6 +152,9 @@ class _Sync:
                 elif isinstance(item, Var) and item.dtype == "handle" and is_shared(item):
                     where = {item: {self.places.everywhere}}
                     state.add(where, where)
+            for item in all_statements(s):
+                if type(item) is For and item.loop_var in self.places.loops:
+                    state = state.mapped(partial(self.places.whenever, item.loop_var))
             found = self.touched[s] = state.reads, state.writes
         return found
 
@@ -298,6 +301,10 @@ class _Sync:
         ranges = {x.loop_var: Range.from_min_extent(x.min, x.extent)
                   for x in pre_order(loop) if type(x) is For}
         ranges.update(self.extents)
+        for x in pre_order(loop):
+            if type(x) is IfThenElse and any(y is stores[0] for y in all_statements(x.then_case)):
+                for var in pinned(x.condition):
+                    ranges.pop(var, None)
         return apart(stores[0].indices[0], ranges)
 
     def _branch(self, s: IfThenElse, state: _State) -> Stmt:

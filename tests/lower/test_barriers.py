@@ -17,7 +17,7 @@ from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import Mutator, all_statements
-from mlc_lab.tir.transform import prim_func_pass
+from mlc_lab.lower.common import function_pass
 
 
 def is_barrier(s):
@@ -67,8 +67,7 @@ class Without(Mutator):
 
 
 def races_without(program, number):
-    drop = prim_func_pass(lambda f, mod, ctx: f.with_body(Without(number).visit(f.body)),
-                          opt_level=0)
+    drop = function_pass("Drop", lambda f, ctx: f.with_body(Without(number).visit(f.body)))
     with PassContext(config={"tir.add_lower_pass": [(3, drop)]}):
         return tvm.find_races(program, "cuda")
 
@@ -176,7 +175,7 @@ def main(A: T.Buffer((8, 8), "int32"), D: T.Buffer((64,), "int32"), C: T.Buffer(
     ("(v + vi) % 8", None, "True", 1),  # another thread's, an iteration later
     ("v", "7 - v", "True", 2),
     ("v + vi % 2 * 8", "7 - v + vi % 2 * 8", "True", 1),  # two versions
-    ("v + vi % 3 * 8", "7 - v + (vi + 2) % 3 * 8", "vi > 3", 1),
+    ("v + vi % 3 * 8", "7 - v + (vi + 2) % 3 * 8", "i > 3", 1),
     ("v + vi * 8", "7 - v + vi * 8", "True", 1),
 ])
 def test_what_threads_exchange(scope, index, other, where, count):
