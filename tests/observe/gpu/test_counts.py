@@ -60,7 +60,8 @@ def test_conflicts_of_shared_memory(load, conflicts):
     (k,) = tvm.count_gpu(through_shared("t", load))
     assert k.site("S").conflicts == conflicts and k.site("S", write=True).conflicts == 0
     assert k.conflicts == conflicts
-    assert k.shared_bytes == 1056 * 4 and k.barriers == 1
+    own = load == "t"  # what a thread has stored itself it need not wait for
+    assert k.shared_bytes == 1056 * 4 and k.barriers == (0 if own else 1)
 
 
 def test_four_numbers_at_once():
