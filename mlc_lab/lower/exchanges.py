@@ -149,8 +149,8 @@ def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
     """Whether different values of variables surely give different values of an index.
 
     The index is written as a sum of splits of the variables (`arith/iter_map.py`). By rising scale,
-    each term must be greater than all below it together (whatever their signs), and the splits of each variable must
-    determine it.
+    each term must be greater than all below it together (whatever their signs), and the splits of
+    each variable must determine it.
     """
     total = normalize_to_iter_sum(index, ranges)
     if isinstance(total.base, PrimExpr) and uses_var(total.base, set(ranges)):
