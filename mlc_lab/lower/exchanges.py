@@ -20,38 +20,43 @@ class Accesses(Visitor):
     """The accesses of memory that threads share in a kernel: indices in terms of its axes, and the
     conditions around that depend on the thread."""
 
-    def __init__(self) -> None:
+    def __init__(self, ranges: Mapping[Var, Range]) -> None:
+        self.ranges = ranges  # of axes and loops
         self.axes: dict[str, Var] = {}
         self.same: dict[Var, Var] = {}
-        self.ranges: dict[Var, Range] = {}  # of axes and loops
         self.moving: set[Var] = set()  # variables that have several values in a thread
         self.conditions: tuple[PrimExpr, ...] = ()
         self.found: dict[Var, list[tuple[PrimExpr, ...]]] = {}
         self.written: set[Var] = set()
+        self.loaded: set[Var] = set()
 
     def exchanged(self) -> set[Var]:
         """Memory of which a thread may read what another has written: all but that of which each
         thread accesses elements of its own at one index."""
         return {memory for memory, (first, *others) in self.found.items()
                 if memory in self.written and not (
-                    self._own(first, is_shared(memory)) and all(len(first) == len(other) and all(
+                    self._own(memory, first) and all(len(first) == len(other) and all(
                         map(structural_equal, first, other)) for other in others))}
 
-    def _own(self, place: tuple[PrimExpr, ...], shared: bool) -> bool:
+    def _own(self, memory: Var, place: tuple[PrimExpr, ...]) -> bool:
         """Whether an element that a thread accesses at one time is not another's at another. Of
-        global memory it is taken for granted that it is not another's at the same time."""
+        global memory it is taken for granted that it is not another's at the same time, and that
+        what is only stored is stored once."""
+        shared = is_shared(memory)
+        if not shared and memory not in self.loaded:
+            return True
         inside = [x for e in place for x in pre_order(e)]
         if any(type(x) is BufferLoad and x.buffer.data in self.written for x in inside):
             return False
         used = {x for x in inside if isinstance(x, Var)}
         if not used & self.moving and not shared:
             return True
-        if not used <= self.ranges.keys():
+        threads = {v for tag, v in self.axes.items() if tag.startswith("threadIdx")}
+        several = used & (self.moving | threads) | (threads if shared else set())
+        if not several <= self.ranges.keys():
             return False
-        if shared:
-            used.update(v for tag, v in self.axes.items() if tag.startswith("threadIdx"))
-        used -= {v for e in place[1:] for v in pinned(e)}
-        return apart(place[0], {v: r for v, r in self.ranges.items() if v in used})
+        several -= {v for e in place[1:] for v in pinned(e)}
+        return apart(place[0], {v: r for v, r in self.ranges.items() if v in several})
 
     def _place(self, memory: Var, indices: Sequence[PrimExpr]) -> None:
         if memory.storage_scope == "global" or is_shared(memory):
@@ -64,12 +69,7 @@ class Accesses(Visitor):
             self.found.setdefault(node, []).extend([(), (node,)])
 
     def visit_For(self, node: For) -> None:
-        var, own = node.loop_var, Range.from_min_extent(node.min, node.extent)
-        if var in self.moving and not structural_equal(self.ranges.get(var), own):
-            self.ranges.pop(var, None)  # loops of different extents share it
-        else:
-            self.ranges[var] = own
-        self.moving.add(var)
+        self.moving.add(node.loop_var)
         self.visit_children(node)
 
     def visit_LetStmt(self, node: LetStmt) -> None:
@@ -79,8 +79,7 @@ class Accesses(Visitor):
     def visit_AttrStmt(self, node: AttrStmt) -> None:
         if isinstance(node.node, IterVar):
             var = node.node.var
-            self.same[var] = own = self.axes.setdefault(node.node.thread_tag, var)
-            self.ranges[own] = Range.from_min_extent(0, node.value)
+            self.same[var] = self.axes.setdefault(node.node.thread_tag, var)
         self.visit_children(node)
 
     def visit_IfThenElse(self, node: IfThenElse) -> None:
@@ -99,6 +98,7 @@ class Accesses(Visitor):
             self.found.pop(node.buffer_var, None)
 
     def visit_BufferLoad(self, node: BufferLoad) -> None:
+        self.loaded.add(node.buffer.data)
         self._place(node.buffer.data, node.indices)
         self.visit_children(node)
 

@@ -25,7 +25,7 @@ from ..arith.modular_set import ModularSet
 from ..ir import dtype as dt
 from ..tir.buffer import Buffer
 from ..tir.expr import (
-    Add, BufferLoad, FloorMod, IntImm, IterVar, Mod, PrimExpr, Ramp, Sub, Var,
+    Add, BufferLoad, FloorMod, IntImm, IterVar, Mod, PrimExpr, Ramp, Range, Sub, Var,
 )
 from ..tir.functor import pre_order
 from ..tir.op import as_int
@@ -80,6 +80,9 @@ class Places:
         self.phases = math.prod(self.loops.values())
         self.everywhere: Place = (_EVERYWHERE,) * self.phases
         bounds = _bounds(loops)
+        #: the values of axes and of variables of loops, or more
+        self.ranges = {var: Range.from_min_extent(low, high - low + 1)
+                       for var, (low, high) in bounds.items()}
         self.analyzers = [self._in_phase(bounds, n) for n in range(self.phases)]
         self.known: dict[tuple[Buffer, PrimExpr], Place] = {}
 

@@ -168,7 +168,7 @@ class _Sync:
         if type(s) is AttrStmt and isinstance(s.node, IterVar):
             if s.node.thread_tag.startswith("threadIdx"):
                 self.threads.add(s.node.var)
-                self.extents[s.node.var] = Range.from_min_extent(0, s.value)
+                self.extents[s.node.var] = self.places.ranges[s.node.var]
             return s.replace(body=self.visit(s.body, state))
         if type(s) is For and not self._differs(s.min) and not self._differs(s.extent):
             return self._loop(s, state)
@@ -298,7 +298,7 @@ class _Sync:
         stores = [x for x in pre_order(loop) if type(x) is BufferStore and x.buffer.data is memory]
         if len(stores) != 1 or len(stores[0].indices) != 1:
             return False
-        ranges = {x.loop_var: Range.from_min_extent(x.min, x.extent)
+        ranges = {x.loop_var: self.places.ranges[x.loop_var]
                   for x in pre_order(loop) if type(x) is For}
         ranges.update(self.extents)
         for x in pre_order(loop):
@@ -372,9 +372,10 @@ class _Kernels(Mutator):
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         if node.attr_key != "thread_extent":
             return self.default(node)
-        found = Accesses()
+        places = Places(node)
+        found = Accesses(places.ranges)
         found.visit(node)
-        sync = _Sync(found.exchanged(), found.written, Places(node))
+        sync = _Sync(found.exchanged(), found.written, places)
         return sync.visit(node, _State()) if any(sync.accesses(node)) else node
 
 
