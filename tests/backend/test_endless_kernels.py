@@ -5,18 +5,22 @@ for the device fails while one runs, since the process would hang there. PoCL ru
 the simulated device do.
 """
 
+import _thread
 import enum
 import os
 import subprocess
 import sys
+import threading
 from types import SimpleNamespace
 
+import mlc_lab as tvm
 import numpy as np
 import pytest
-
 from mlc_lab.backend.device.cuda import CUDADriver, _Kernel
 from mlc_lab.backend.device.real import KernelError
 from mlc_lab.backend.device.watch import limit_s, until
+from mlc_lab.runtime.driver import driver_of
+from mlc_lab.script import from_source
 
 from .gpu_programs import missing
 
@@ -287,3 +291,49 @@ held = on({long!r}, np.zeros((2, 32), "int32"))[0]
 if driver_of("webgpu").ends_loops:
     fails(held.numpy, "65,535 iterations")
 """)
+
+
+@pytest.fixture
+def simulated(monkeypatch):
+    """A CUDA device that is simulated, and waits for half a second."""
+    monkeypatch.setenv("MLC_LAB_DEVICE", "simulated")
+    monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "0.5")
+    driver_of.cache_clear()
+    yield tvm.cuda(0)
+    driver_of.cache_clear()
+
+
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_the_simulated_device_stops_one(simulated, blocks):
+    program = ENDLESS.replace("(32,)", f"({32 * blocks},)").replace("0:32", f"0:{32 * blocks}")
+    program = program.replace(
+        "    for t in", f"    for b in T.thread_binding({blocks}, 'blockIdx.x'):\n     for t in",
+    ).replace("spatial(32, t)", f"spatial({32 * blocks}, b * 32 + t)")
+    rt = tvm.build(from_source(program), target="cuda")
+    for value in (0, 1, 0):
+        held = tvm.nd.array(np.full(32 * blocks, value, "int32"), simulated)
+        if value:
+            with pytest.raises(KernelError, match="not ended after 0.5 s.*main_kernel"):
+                rt["main"](held)
+            assert (held.numpy() >= 1).all()
+        else:
+            rt["main"](held)
+            assert not held.numpy().any()
+
+
+def test_errors_of_kernels_that_may_be_endless_are_those_of_others(simulated):
+    rt = tvm.build(from_source(ENDLESS), target="cuda")
+    with pytest.raises(ValueError, match="shape"):
+        rt["main"](tvm.nd.array(np.zeros(31, "int32"), simulated))
+
+
+def test_ctrl_c_stops_one(simulated, monkeypatch):
+    monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "60")
+    rt = tvm.build(from_source(ENDLESS), target="cuda")
+    held = tvm.nd.array(np.ones(32, "int32"), simulated)
+    timer = threading.Timer(0.3, _thread.interrupt_main)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        rt["main"](held)
+    timer.join()
+    rt["main"](tvm.nd.array(np.zeros(32, "int32"), simulated))
