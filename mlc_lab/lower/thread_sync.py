@@ -183,7 +183,7 @@ class _Sync:
         return s if body is inner else s.replace(body=body)
 
     def _leaf(self, s: Stmt, state: _State) -> Stmt:
-        if _is_barrier(s):
+        if is_barrier(s):
             state.clear()
             return s
         if type(s) in (For, IfThenElse, While) and self._exchanges(s):
@@ -208,7 +208,7 @@ class _Sync:
         around: Any = s
         bodies = ([s.then_case, s.else_case] if type(s) is IfThenElse
                   else [around.body, around.body])
-        return any(_is_barrier(x) for body in bodies if body is not None
+        return any(is_barrier(x) for body in bodies if body is not None
                    for x in all_statements(inside.visit(body, state)))
 
     def _own_elements(self, s: Stmt, memory: Var) -> bool:
@@ -267,9 +267,9 @@ class _Sync:
     def _head(self, s: Stmt) -> tuple[_Where, _Where, bool]:
         """What a statement reads and writes before its first barrier, and whether it surely has
         one."""
-        if _is_barrier(s):
+        if is_barrier(s):
             return {}, {}, True
-        if not any(map(_is_barrier, all_statements(s))):
+        if not any(map(is_barrier, all_statements(s))):
             return (*self.accesses(s), False)
         inner: Any = s
         parts = (s.seq if type(s) is SeqStmt else [s.then_case, s.else_case]
@@ -340,7 +340,7 @@ def _guarded(condition: PrimExpr, s: Stmt) -> Stmt:
             type(s) in (AttrStmt, Allocate, DeclBuffer)):
         inner: Any = s
         return inner.replace(body=_guarded(condition, inner.body))
-    return s if _is_barrier(s) else IfThenElse(condition, s, None)
+    return s if is_barrier(s) else IfThenElse(condition, s, None)
 
 
 def _reads(e: PrimExpr) -> bool:
@@ -356,7 +356,7 @@ def _title(s: Stmt) -> str:
     return f"the {'loop' if type(s) is While else 'branch'} under `{condition.condition!r}`"
 
 
-def _is_barrier(s: Stmt) -> bool:
+def is_barrier(s: Stmt) -> bool:
     return type(s) is Evaluate and (
         getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
 

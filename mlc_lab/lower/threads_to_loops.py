@@ -46,15 +46,11 @@ from ..tir.stmt import (
 )
 from .common import LowerError, function_pass, lane_add
 from .split_host_device import axes_of, is_kernel
+from .thread_sync import is_barrier
 from .unify_thread_binding import is_axis
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
-
-
-def _is_barrier(s: Any) -> bool:
-    return type(s) is Evaluate and (
-        getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
 
 
 class _Block:
@@ -73,14 +69,14 @@ class _Block:
         """Whether a statement has a barrier inside."""
         found = self.waiting.get(s)
         if found is None:
-            found = self.waiting[s] = any(map(_is_barrier, all_statements(s)))
+            found = self.waiting[s] = any(map(is_barrier, all_statements(s)))
         return found
 
     def run(self, s: Stmt) -> Stmt:
         """`s` done by all threads of a block."""
         if not self.waits(s):
             return self._each(s)
-        if _is_barrier(s):
+        if is_barrier(s):
             return seq()
         if type(s) is SeqStmt:
             return self._chunks(s.seq)
@@ -129,7 +125,7 @@ class _Block:
             if together:
                 out.append(self._each(seq(*together)))
                 together = []
-            if not _is_barrier(item):
+            if not is_barrier(item):
                 out.append(self.run(item))
         if together:
             out.append(self._each(seq(*together)))
