@@ -31,13 +31,14 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext
+from ..target import Target, list_tags
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements
 from ..tir.stmt import For, ForKind
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
-from .inject_software_pipeline import InjectSoftwarePipeline
+from .inject_software_pipeline import InjectSoftwarePipeline, has_async_copies
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
@@ -67,10 +68,17 @@ if TYPE_CHECKING:
 _GPU_KINDS = {"cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu"}
 
 
+def _as_target(target: TargetLike) -> TargetLike:
+    """A tag or the name of a kind as the target that it stands for."""
+    return Target(target) if isinstance(target, str) and target.partition(" ")[0] in (
+        *list_tags(), *_GPU_KINDS) else target
+
+
 def is_gpu(target: TargetLike) -> bool:
     """Whether a target (Target, string or None) has thread axes."""
     if target is None:
         return False
+    target = _as_target(target)
     kind = getattr(getattr(target, "kind", None), "name", None)
     text = str(target)
     return (kind or text.split(" ")[0]) in _GPU_KINDS or "nvptx" in text or "amdgcn" in text
@@ -94,7 +102,8 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
     passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
     passes += [
         PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
-        CompactBufferAllocation(memory=False), LowerMatchBuffer(), InjectSoftwarePipeline(gpu),
+        CompactBufferAllocation(memory=False), LowerMatchBuffer(),
+        InjectSoftwarePipeline(gpu, has_async_copies(_as_target(target))),
         LowerOpaqueBlock(gpu), FlattenBuffer(), Simplify(),
     ]
     if not simple_mode:

@@ -64,6 +64,7 @@ from ..tir.stmt import (
 )
 from .common import LowerError, function_pass
 from .exchanges import Accesses, apart, is_shared, pinned
+from .inject_software_pipeline import WAIT
 from .shared_places import Place, Places, covers, overlap, union
 
 if TYPE_CHECKING:
@@ -133,8 +134,11 @@ def _touch(a: _Where, b: _Where) -> bool:
 
 
 class _Sync:
-    def __init__(self, exchanged: set[Var], stored: set[Var], places: Places) -> None:
+    def __init__(self, exchanged: set[Var], stored: set[Var], places: Places,
+                 arriving: Set[Var] = frozenset()) -> None:
         self.exchanged, self.stored, self.places = exchanged, stored, places
+        #: what asynchronous copies write, which is there when they are waited for
+        self.arriving: _Where = {memory: {places.everywhere} for memory in arriving}
         self.threads: set[Var] = set()  # the axes of threads, and names of what depends on them
         self.extents: dict[Var, Range] = {}  # of the axes of threads
         self.touched: dict[Stmt, tuple[_Where, _Where]] = {}
@@ -176,6 +180,8 @@ class _Sync:
             return self._branch(s, state)
         if type(s) is LetStmt and self._differs(s.value):
             self.threads.add(s.var)
+        if type(s) is AttrStmt and s.attr_key == WAIT:
+            state.add({}, self.arriving)
         inner = getattr(s, "body", None)
         if inner is None or type(s) in (For, IfThenElse, While, BufferStore, Evaluate):
             return self._leaf(s, state)
@@ -375,7 +381,10 @@ class _Kernels(Mutator):
         places = Places(node)
         found = Accesses(places.ranges)
         found.visit(node)
-        sync = _Sync(found.exchanged(), found.written, places)
+        arriving = {x.buffer.data for s in all_statements(node)
+                    if type(s) is AttrStmt and s.attr_key == "async_scope"
+                    for x in all_statements(s) if type(x) is BufferStore}
+        sync = _Sync(found.exchanged() | arriving, found.written, places, arriving)
         return sync.visit(node, _State()) if any(sync.accesses(node)) else node
 
 

@@ -114,6 +114,7 @@ class KernelGen(ExprGen):
     def __init__(self, dialect: Dialect, func: PrimFunc, name: str, blocks: Mapping[Any, str],
                  guarded: bool = False) -> None:
         super().__init__(dialect, name)
+        self.asynchronous = False  # whether copies are
         self.guard = ""  # the memory that notes loops which did not end by themselves
         self.leaving: list[str] = []  # of each loop around, what says that `break` ended it
         self.func, self.blocks = func, blocks
@@ -322,6 +323,14 @@ class KernelGen(ExprGen):
     def store(self, s: S.BufferStore) -> None:
         (index,) = s.indices
         name, value = self.names[s.buffer.data], s.value
+        nbytes = self._async_bytes(s)
+        if nbytes:
+            to, source = (self.text(i.base if type(i) is E.Ramp else i, 6)
+                          for i in (index, value.indices[0]))
+            self.line(self.d.async_copy.format(
+                bytes=nbytes, type=self.type_of(s.buffer.dtype), to=f"{name} + ({to})",
+                source=f"{self.names[value.buffer.data]} + ({source})"))
+            return
         if type(index) is E.Ramp:
             self.line(self.d.vector_store.format(
                 type=self.type_of(s.buffer.dtype), lanes=index.lanes, buffer=name,
@@ -395,8 +404,30 @@ class KernelGen(ExprGen):
     def _read(self) -> set[E.Var]:
         return {x.buffer.data for x in pre_order(self.body) if type(x) is E.BufferLoad}
 
-    def attribute(self, s: S.AttrStmt) -> None:
+    def attribute(self, s: Any) -> None:
+        key = getattr(s, "attr_key", "")
+        if not self.d.async_copy or not key.startswith("async_"):
+            self.run(s.body)
+            return
+        self.helper("copy_async", "int32")
+        if key == "async_wait_inflight_count":
+            self.line(self.d.async_wait.format(count=self.text(s.value)))
+        before = self.asynchronous
+        self.asynchronous |= key == "async_scope"
         self.run(s.body)
+        self.asynchronous = before
+        if key == "async_commit_queue_scope":
+            self.line(self.d.async_commit)
+
+    def _async_bytes(self, s: S.BufferStore) -> int:
+        """How many bytes a store copies asynchronously; 0 where it is a plain one."""
+        (index,), load = s.indices, s.value
+        if not self.asynchronous or type(load) is not E.BufferLoad or (
+                load.buffer.scope() != "global" or not s.buffer.scope().startswith("shared")):
+            return 0
+        lanes = as_int(index.lanes) or 0 if type(index) is E.Ramp else 1
+        nbytes = lanes * dt.bytes_of(s.buffer.dtype)
+        return nbytes if nbytes in (4, 8, 16) else 0
 
     def checked(self, s: S.AssertStmt) -> None:
         """A device cannot raise: what is asserted is said."""
