@@ -187,12 +187,12 @@ def _versions(kernel: Stmt) -> dict[Var, int]:
             for e in (x for index in s.indices for x in pre_order(index)):
                 if type(e) in (Mod, FloorMod):
                     var, by = _counter(e.a), as_int(e.b)
-                    if var in loops and by is not None and 1 < by <= _VERSIONS:
+                    if var is not None and var in loops and by and 1 < by <= _VERSIONS:
                         counts[var] = math.lcm(counts.get(var, 1), by)
     return {var: count for var, count in counts.items() if count <= _VERSIONS}
 
 
-def _counter(e: PrimExpr) -> Var | None:
+def _counter(e: Any) -> Var | None:
     """The variable of an expression that is one, with a number added or not."""
     if type(e) in (Add, Sub) and as_int(e.b) is not None:
         e = e.a

@@ -56,8 +56,8 @@ def lowered(mod):
              L.InjectSoftwarePipeline(), L.LowerOpaqueBlock(), tirx.transform.FlattenBuffer(),
              L.LoopPartition(), tirx.transform.VectorizeLoop(True), L.InjectVirtualThread(),
              L.InjectDoubleBuffer(), tirx.transform.StorageRewrite(), L.HoistIfThenElse(),
-             tirx.transform.UnrollLoop(), tirx.transform.StmtSimplify(), tirx.transform.RemoveNoOp(),
-             L.ThreadSync("shared")]
+             tirx.transform.UnrollLoop(), tirx.transform.StmtSimplify(),
+             tirx.transform.RemoveNoOp(), L.ThreadSync("shared")]
     with target:
         mod = tvm.ir.transform.Sequential(steps)(mod)
     extents = {}

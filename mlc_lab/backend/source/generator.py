@@ -324,7 +324,7 @@ class KernelGen(ExprGen):
         (index,) = s.indices
         name, value = self.names[s.buffer.data], s.value
         nbytes = self._async_bytes(s)
-        if nbytes:
+        if nbytes and type(value) is E.BufferLoad:
             to, source = (self.text(i.base if type(i) is E.Ramp else i, 6)
                           for i in (index, value.indices[0]))
             self.line(self.d.async_copy.format(
