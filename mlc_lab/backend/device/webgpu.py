@@ -162,6 +162,13 @@ class WebGPUDriver(RealDriver):
         kinds = ["read-only-storage" if p.read_only else "storage" for p in kernel.pointers]
         kinds += ["uniform"] if kernel.scalars else []
         kinds += ["storage"] if notes else []
+        most = self.device.limits["max-storage-buffers-per-shader-stage"]
+        count = len(kernel.pointers) + notes
+        if count > most:
+            names = ", ".join(p.name for p in kernel.pointers)
+            raise KernelError(
+                f"{kernel.name} uses {count} buffers ({names}), and {self.name} has at most {most} "
+                "for a kernel: put several into one, or let several kernels do the work")
         try:
             layout = self.device.create_bind_group_layout(entries=[
                 {"binding": at, "visibility": stage, "buffer": {"type": kind}}
