@@ -16,8 +16,8 @@ by statement.
 For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and LowerIntrin is followed by, in
 place of the last four, which are for LLVM:
 
-    InjectVirtualThread, UnifyThreadBinding, ThreadSync (before it there are no barriers between
-    threads that exchange values), LowerThreadAllreduce, SplitHostDevice
+    InjectVirtualThread, UnifyThreadBinding, LowerWarpMemory, ThreadSync (before it there are no
+    barriers between threads that exchange values), LowerThreadAllreduce, SplitHostDevice
 
 The last one makes functions of the kernels, which the host's function calls.
 
@@ -48,6 +48,7 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
+from .lower_warp_memory import LowerWarpMemory
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
@@ -112,9 +113,9 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
         if not gpu:
             passes += [SumLanes(), LimitUnroll(), SplitVector(), PlaceAllocations()]
     if gpu and simple_mode:
-        passes.append(ThreadSync())
+        passes += [LowerWarpMemory(), ThreadSync()]
     elif gpu:
-        passes += [InjectVirtualThread(), UnifyThreadBinding(), ThreadSync(),
+        passes += [InjectVirtualThread(), UnifyThreadBinding(), LowerWarpMemory(), ThreadSync(),
                    LowerThreadAllreduce(), SplitHostDevice()]
     return passes
 

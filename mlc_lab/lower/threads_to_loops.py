@@ -169,7 +169,7 @@ class _Block:
             place, count = self._number()
             size = op.cast(size, "int32")
             extents = (op.mul(count, size),)
-            body = _Private(s.buffer_var, data, op.mul(place, size), extents).visit(body)
+            body = Shifted(s.buffer_var, data, op.mul(place, size), extents).visit(body)
         else:
             body = substitute(body, {s.buffer_var: data})
         return Allocate.from_fields(data, s.dtype, extents, s.condition, self.run(body),
@@ -187,8 +187,8 @@ class _Block:
                                              DeclBuffer.from_fields(memory, body), EMPTY))
 
 
-class _Private(Mutator):
-    """Memory of one thread, as its part of memory of all."""
+class Shifted(Mutator):
+    """Memory of one thread or warp, as its part of memory of all."""
 
     def __init__(self, old: Var, new: Var, start: PrimExpr, shape: tuple[PrimExpr, ...]) -> None:
         super().__init__()
@@ -197,8 +197,8 @@ class _Private(Mutator):
 
     def visit_Var(self, node: Var) -> PrimExpr:
         if node is self.old:
-            raise LowerError(f"a pointer to {node.name}, memory of one thread that is used after a "
-                             "barrier, cannot be passed to a function on the simulated device")
+            raise LowerError(f"a pointer to {node.name}, which is a part of the memory of all "
+                             "threads of a block here, cannot be passed to a function")
         return node
 
     def visit_buffer(self, buffer: Buffer) -> Buffer:
@@ -288,4 +288,4 @@ def ThreadsToLoops() -> Pass:
     return function_pass("ThreadsToLoops", _rewrite)
 
 
-__all__ = ["ThreadsToLoops"]
+__all__ = ["Shifted", "ThreadsToLoops"]
