@@ -93,6 +93,7 @@ class Lockstep(LaneExpressions):
             else:
                 self.env[var] = value
         self.needed = needed_numbers(kernel.body, values)
+        self.params = frozenset(kernel.params)
         self.picking = picking(kernel.body)
         self.body = self._compile(body)
 
@@ -190,7 +191,7 @@ class Lockstep(LaneExpressions):
         first_step, first_site = len(self.steps), len(self.sites)
         count = self._step(s, {} if unrolled else {"branch": 1, "integer": 2})
         repeats = None if unrolled or self.values or not self.watcher.multiplies else repeats_of(
-            s, self.needed)
+            s, self.needed, self.params)
         if repeats is not None:
             self._alike.append((var, repeats.moved))
         body = self._compile(s.body)
