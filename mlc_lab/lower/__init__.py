@@ -26,6 +26,7 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
+from .lower_warp_memory import LowerWarpMemory
 from .narrow_datatype import NarrowDataType
 from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
@@ -50,7 +51,8 @@ __all__ = [
     "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
     "HoistedLetBindings", "InjectSoftwarePipeline", "InjectVirtualThread", "LimitUnroll",
     "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
-    "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "NarrowDataType",
+    "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "LowerWarpMemory",
+    "NarrowDataType",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
     "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
     "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding",

@@ -32,13 +32,28 @@ each iteration that is under way; of other memory, no two accesses may change pl
 refused where it is not seen that they do not. A block with the annotation `double_buffer_scope` is
 such a part, one iteration ahead of the others, where it can be.
 
-`software_pipeline_async_stages` changes nothing: copies wait for themselves here.
+`software_pipeline_async_stages` names stages whose copies from global to shared memory are
+asynchronous, where the target has such copies (CUDA from sm_80 on)::
+
+    for k in range(7):
+        with T.attr(0, "async_wait_queue_scope", 0):
+            with T.attr(0, "async_wait_inflight_count", 0):        # groups that may be under way
+                with T.attr(0, "async_commit_queue_scope", 0):     # one group of copies
+                    with T.attr(0, "async_scope", 1):
+                        for i in range(32):
+                            S[(k + 1) % 2, i] = A[k + 1, i]
+                for i in range(32):
+                    C[k, i] = S[k % 2, i] * 2.0
+
+What was started an iteration before is waited for before new copies start, so that one barrier
+serves both. Elsewhere, and to all that runs a program step by step, these are plain copies.
 
 Lam, "Software pipelining: an effective scheduling technique for VLIW machines" (1988).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -47,23 +62,26 @@ from ..arith import Analyzer
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, Call, PrimExpr, Range, Var
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order
 from ..tir.op import as_int
 from ..tir.op.intrinsic import PURE, effect_of
 from ..tir.stmt import (
-    EMPTY, TRUE, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For, ForKind,
+    EMPTY, TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For, ForKind,
     IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import LowerError, function_pass
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
+    from ..target.target import TargetLike
 
 STAGE, ORDER, ASYNC = ("software_pipeline_stage", "software_pipeline_order",
                        "software_pipeline_async_stages")
 DOUBLE = "double_buffer_scope"
+#: where copies are waited for: the value is how many groups of them may still be under way
+WAIT = "async_wait_inflight_count"
 
 
 @dataclass
@@ -164,10 +182,66 @@ class _Versions(Mutator):
                                   *map(self.visit, rest)))
 
 
+@dataclass
+class _Ahead:
+    """Parts that copy asynchronously, those that use it first, how many iterations later that is,
+    and how many iterations those are behind the first part of all."""
+
+    copies: list[_Part]
+    users: list[_Part]
+    distance: int
+    behind: int
+
+
+#: a part, and its statements at one time
+_Placed = tuple[_Part, list[Stmt]]
+
+
+def _stores(s: Stmt) -> list[BufferStore]:
+    return [x for x in all_statements(s) if type(x) is BufferStore]
+
+
+def _copies(s: BufferStore) -> bool:
+    """Whether a store copies an element of global memory."""
+    return type(s.value) is BufferLoad and s.value.buffer.scope() == "global" and (
+        s.value.buffer.dtype == s.buffer.dtype)
+
+
+def _step(placed: Sequence[_Placed], ahead: _Ahead | None, ending: int | None = None
+          ) -> list[Stmt]:
+    """The statements of one time, `ending` of them after the last that starts an iteration."""
+    if ahead is None:
+        return [s for _, stmts in placed for s in stmts]
+    out: list[Stmt] = []
+    group: list[Stmt] = []
+    waits = False
+    for part, stmts in placed:
+        if part in ahead.copies:
+            group += stmts
+            if part is ahead.copies[-1]:
+                one = IntImm("int32", 1)
+                out.append(_scope("async_commit_queue_scope", IntImm("int32", 0),
+                                  _scope("async_scope", one, seq(*group))))
+        else:
+            out += stmts
+            waits |= part in ahead.users and bool(stmts)
+    if not waits:
+        return out
+    count = ahead.distance - 1
+    if ending is not None:
+        count = max(0, min(count, ahead.behind - 1 - ending))
+    inner = _scope(WAIT, IntImm("int32", count), seq(*out))
+    return [_scope("async_wait_queue_scope", IntImm("int32", 0), inner)]
+
+
+def _scope(key: str, value: PrimExpr, body: Stmt) -> Stmt:
+    return AttrStmt(IntImm("int32", 0), key, value, body)
+
+
 class _Pipelines(Mutator):
-    def __init__(self, name: str, marks: bool) -> None:
+    def __init__(self, name: str, marks: bool, asynchronous: bool) -> None:
         super().__init__()
-        self.name, self.marks = name, marks
+        self.name, self.marks, self.asynchronous = name, marks, asynchronous
 
     def visit_For(self, node: For) -> Stmt:
         loop = self.default(node)
@@ -278,32 +352,56 @@ class _Pipelines(Mutator):
                 part.stmt)
             return [stmt if as_int(condition) == 1 else IfThenElse(condition, stmt)]
 
+        ahead = self.ahead(loop, parts, own) if self.asynchronous else None
         kind = loop.loop_var.dtype
         out: list[Stmt] = []
         for time in range(depth):
+            step: list[_Placed] = []
             for part in parts:
                 behind = time - (part.stage - first)
                 if behind >= 0:
                     count = op.const(behind, kind)
-                    out += at(count, part, op.less(count, extent))
+                    step.append((part, at(count, part, op.less(count, extent))))
+            out += _step(step, ahead)
         steady = analyzer.simplify(op.max(extent - depth, op.const(0, kind)))
         if as_int(steady) != 0:
-            middle: list[Stmt] = []
-            for part in parts:
-                middle += at(loop.loop_var - low + (depth - (part.stage - first)), part)
+            middle = _step([(part, at(loop.loop_var - low + (depth - (part.stage - first)), part))
+                            for part in parts], ahead)
             rest = {k: v for k, v in loop.annotations.items() if k not in (STAGE, ORDER, ASYNC)}
             out.append(loop.replace(extent=steady, body=seq(*middle), annotations=rest or EMPTY))
         for time in range(depth):
+            step = []
             for part in parts:
                 if part.stage - first > time:
                     count = extent + (time - (part.stage - first))
                     # fewer iterations than stages: what has run already does not run again
-                    out += at(count, part, op.all(extent + time >= depth, count >= 0))
+                    step.append((part, at(count, part,
+                                          op.all(extent + time >= depth, count >= 0))))
+            out += _step(step, ahead, time)
         body = seq(*out)
         if realize is None:
             return body
         block = realize.block.replace(alloc_buffers=tuple(new.get(b, b) for b in own), body=body)
         return realize.replace(block=block)
+
+    def ahead(self, loop: For, parts: Sequence[_Part], own: Sequence[Buffer]) -> _Ahead | None:
+        """The parts that are to copy asynchronously, if they can: copies to shared memory of the
+        iteration's own, one after the other, that only later stages use."""
+        stages = {as_int(n) for n in loop.annotations.get(ASYNC, ())}
+        shared = {b.data for b in own if b.scope().startswith("shared")}
+        copies = [p for p in parts if p.stage in stages and p.writes and p.writes <= shared
+                  and not p.anything and all(map(_copies, _stores(p.stmt)))]
+        places = [parts.index(p) for p in copies]
+        if not copies or len({p.stage for p in copies}) > 1 or (
+                places != list(range(places[0], places[-1] + 1))):
+            return None
+        written = set().union(*(p.writes for p in copies))
+        users = [p for p in parts if p not in copies and any(map(p.touches, written))]
+        if not users or min(p.stage for p in users) <= copies[0].stage:
+            return None
+        soonest = min(p.stage for p in users)
+        return _Ahead(copies, [p for p in users if p.stage == soonest],
+                      soonest - copies[0].stage, soonest - min(p.stage for p in parts))
 
     @staticmethod
     def versions(own: Sequence[Buffer], parts: Sequence[_Part]
@@ -325,13 +423,13 @@ class _Pipelines(Mutator):
         return new, counts
 
 
-def _rewrite(marks: bool) -> Any:
+def _rewrite(marks: bool, asynchronous: bool) -> Any:
     def rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
         """Loops with stages as pipelines."""
         if not any(_asks(s, marks) for s in all_statements(func.body)):
             return func
         name = str(func.attrs.get("global_symbol", "main"))
-        return func.with_body(_Pipelines(name, marks).visit(func.body))
+        return func.with_body(_Pipelines(name, marks, asynchronous).visit(func.body))
 
     return rewrite
 
@@ -341,13 +439,22 @@ def _asks(s: Stmt, marks: bool) -> bool:
         marks and type(s) is Block and DOUBLE in s.annotations)
 
 
-def InjectSoftwarePipeline(double_buffers: bool = True) -> Pass:
+def has_async_copies(target: TargetLike) -> bool:
+    """Whether a target copies from global to shared memory while threads go on."""
+    kind = getattr(getattr(target, "kind", None), "name", "")
+    found = re.fullmatch(r"sm_(\d+)[a-z]*", str(getattr(target, "arch", "")))
+    return kind == "cuda" and found is not None and int(found[1]) >= 80
+
+
+def InjectSoftwarePipeline(double_buffers: bool = True, asynchronous: bool = False) -> Pass:
     """Let the parts of a loop's body work on different iterations at one time.
+
+    Stages that are marked so copy asynchronously, if the target can (`asynchronous`).
 
     Blocks that are marked as double buffers are fetched an iteration ahead, if `double_buffers`.
     Raises LowerError where the stages that a loop asks for would change what is computed.
     """
-    return function_pass("InjectSoftwarePipeline", _rewrite(double_buffers))
+    return function_pass("InjectSoftwarePipeline", _rewrite(double_buffers, asynchronous))
 
 
-__all__ = ["InjectSoftwarePipeline"]
+__all__ = ["WAIT", "InjectSoftwarePipeline", "has_async_copies"]

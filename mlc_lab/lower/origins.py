@@ -14,7 +14,7 @@ from ..ir.transform import Pass
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements, following, pre_order
 from ..tir.stmt import Block, BlockRealize, BufferStore, Evaluate
-from .pipeline import default_passes
+from .pipeline import default_passes, with_own
 
 if TYPE_CHECKING:
     from ..target.target import TargetLike
@@ -59,7 +59,7 @@ def lower_with_blocks(mod: IRModule, target: TargetLike, then: Sequence[Pass] = 
                 table.setdefault(node, name)
 
     with following(rewritten):
-        for step in default_passes(target):
+        for step in with_own(default_passes(target)):
             mod = step(mod)
         after = mod
         for step in then:

@@ -16,8 +16,8 @@ by statement.
 For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and LowerIntrin is followed by, in
 place of the last four, which are for LLVM:
 
-    InjectVirtualThread, UnifyThreadBinding, ThreadSync (before it there are no barriers between
-    threads that exchange values), LowerThreadAllreduce, SplitHostDevice
+    InjectVirtualThread, UnifyThreadBinding, LowerWarpMemory, ThreadSync (before it there are no
+    barriers between threads that exchange values), LowerThreadAllreduce, SplitHostDevice
 
 The last one makes functions of the kernels, which the host's function calls.
 
@@ -31,13 +31,14 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext
+from ..target import Target, list_tags
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements
 from ..tir.stmt import For, ForKind
 from .compact_buffer_allocation import CompactBufferAllocation
 from .convert_blocks_to_opaque import ConvertBlocksToOpaque
 from .flatten_buffer import FlattenBuffer
-from .inject_software_pipeline import InjectSoftwarePipeline
+from .inject_software_pipeline import InjectSoftwarePipeline, has_async_copies
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
@@ -47,6 +48,7 @@ from .lower_intrin import LowerIntrin
 from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
+from .lower_warp_memory import LowerWarpMemory
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
@@ -67,10 +69,17 @@ if TYPE_CHECKING:
 _GPU_KINDS = {"cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu"}
 
 
+def _as_target(target: TargetLike) -> TargetLike:
+    """A tag or the name of a kind as the target that it stands for."""
+    return Target(target) if isinstance(target, str) and target.partition(" ")[0] in (
+        *list_tags(), *_GPU_KINDS) else target
+
+
 def is_gpu(target: TargetLike) -> bool:
     """Whether a target (Target, string or None) has thread axes."""
     if target is None:
         return False
+    target = _as_target(target)
     kind = getattr(getattr(target, "kind", None), "name", None)
     text = str(target)
     return (kind or text.split(" ")[0]) in _GPU_KINDS or "nvptx" in text or "amdgcn" in text
@@ -94,7 +103,8 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
     passes = [VerifyKernels(), LowerCrossThreadReduction()] if gpu else []
     passes += [
         PlanAndUpdateBufferAllocationLocation(), LowerInitBlock(), ConvertBlocksToOpaque(),
-        CompactBufferAllocation(memory=False), LowerMatchBuffer(), InjectSoftwarePipeline(gpu),
+        CompactBufferAllocation(memory=False), LowerMatchBuffer(),
+        InjectSoftwarePipeline(gpu, has_async_copies(_as_target(target))),
         LowerOpaqueBlock(gpu), FlattenBuffer(), Simplify(),
     ]
     if not simple_mode:
@@ -103,9 +113,9 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
         if not gpu:
             passes += [SumLanes(), LimitUnroll(), SplitVector(), PlaceAllocations()]
     if gpu and simple_mode:
-        passes.append(ThreadSync())
+        passes += [LowerWarpMemory(), ThreadSync()]
     elif gpu:
-        passes += [InjectVirtualThread(), UnifyThreadBinding(), ThreadSync(),
+        passes += [InjectVirtualThread(), UnifyThreadBinding(), LowerWarpMemory(), ThreadSync(),
                    LowerThreadAllreduce(), SplitHostDevice()]
     return passes
 
@@ -113,10 +123,10 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
 def _passes_of(mod: IRModule, target: TargetLike, simple_mode: bool) -> list[tuple[str, Pass]]:
     """The named passes for a module: without a target, its own thread axes say what it is for."""
     gpu = has_thread_axes(mod) if target is None else is_gpu(target)
-    return named_passes(_with_own(default_passes(target, simple_mode, gpu)))
+    return named_passes(with_own(default_passes(target, simple_mode, gpu)))
 
 
-def _with_own(passes: list[Pass]) -> list[Pass]:
+def with_own(passes: list[Pass]) -> list[Pass]:
     """The passes with those of the PassContext's option "tir.add_lower_pass", (phase, pass) pairs:
     phase 0 is the program as it is given, 1 that with flat memory, 2 that with its loops rewritten,
     and 3 the end. Phases that are left out, in simple mode, count as the end."""

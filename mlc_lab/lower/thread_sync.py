@@ -35,31 +35,37 @@ Where it cannot (the condition reads memory that changes, or a loop runs a diffe
 in each thread), the program is refused.
 
 Iterations of a loop that store to places that are provably different, as when threads fetch a tile
-together, need no barrier between them.
+together, need no barrier between them. Nor do two statements that surely touch different parts of a
+memory, such as two versions of a tile in a software pipeline (`shared_places.py`).
 
 Threads exchange values through memory that they share: shared memory, and global memory that a
-kernel writes, unless it is allocated inside of the kernel (each thread has its own then), or each
-thread accesses one element of its own only.
+kernel writes, unless it is allocated inside of the kernel (each thread has its own then). Of what
+each thread accesses at one index, elements that are its own, nothing is exchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Set
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from ..arith import normalize_to_iter_sum
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir import op
-from ..tir.expr import BufferLoad, Call, IterVar, PrimExpr, Ramp, Range, StringImm, Var
+from ..tir.expr import (
+    BufferLoad, Call, IterVar, PrimExpr, Range, StringImm, Var,
+)
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, Visitor, all_statements, pre_order, substitute, uses_var
+from ..tir.functor import Mutator, all_statements, pre_order, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt,
     While, seq,
 )
 from .common import LowerError, function_pass
+from .exchanges import Accesses, apart, is_shared, pinned
+from .inject_software_pipeline import WAIT
+from .shared_places import Place, Places, covers, overlap, union
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -71,103 +77,93 @@ def barrier() -> Stmt:
     return Evaluate(Call("int32", "tir.tvm_storage_sync", (StringImm("shared"),)))
 
 
+#: where each memory is accessed
+_Where = dict[Var, set[Place]]
+#: places of one memory that are told apart at a time; more are seen as one
+_APART = 8
+
+
+def _join(into: _Where, more: Mapping[Var, Set[Place]]) -> None:
+    for memory, places in more.items():
+        held = into.setdefault(memory, set())
+        held |= places
+        if len(held) > _APART:
+            into[memory] = {union(held)}
+
+
 class _State:
-    """Shared memory read and written since the last barrier."""
+    """Where shared memory was read and written since the last barrier."""
 
     __slots__ = ("reads", "writes")
 
-    def __init__(self, reads: Set[Var] = frozenset(), writes: Set[Var] = frozenset()) -> None:
-        self.reads, self.writes = set(reads), set(writes)
+    def __init__(self) -> None:
+        self.reads: _Where = {}
+        self.writes: _Where = {}
 
-    def clashes(self, reads: Set[Var], writes: Set[Var]) -> bool:
-        return bool(self.writes & (reads | writes) or self.reads & writes)
+    def clashes(self, reads: _Where, writes: _Where) -> bool:
+        return (_touch(self.writes, reads) or _touch(self.writes, writes)
+                or _touch(self.reads, writes))
 
-    def add(self, reads: set[Var], writes: set[Var]) -> None:
-        self.reads |= reads
-        self.writes |= writes
+    def add(self, reads: _Where, writes: _Where) -> None:
+        _join(self.reads, reads)
+        _join(self.writes, writes)
+
+    def clear(self) -> None:
+        self.reads, self.writes = {}, {}
+
+    def has(self, other: "_State") -> bool:
+        """Whether all of another state is part of this one."""
+        return all(any(covers(held, place) for held in mine.get(memory, ()))
+                   for mine, its in ((self.reads, other.reads), (self.writes, other.writes))
+                   for memory, places in its.items() for place in places)
+
+    def mapped(self, change: Callable[[Place], Place]) -> "_State":
+        """The state with other places."""
+        new = _State()
+        new.add(*({memory: set(map(change, places)) for memory, places in side.items()}
+                  for side in (self.reads, self.writes)))
+        return new
 
     def copy(self) -> "_State":
-        return _State(self.reads, self.writes)
+        return self.mapped(lambda place: place)
 
 
-class _GlobalAccesses(Visitor):
-    """The accesses of global memory in a kernel: indices in terms of its axes, and the conditions
-    around that depend on the thread."""
-
-    def __init__(self) -> None:
-        self.axes: dict[str, Var] = {}
-        self.same: dict[Var, Var] = {}
-        self.conditions: tuple[PrimExpr, ...] = ()
-        self.found: dict[Var, list[tuple[PrimExpr, ...]]] = {}
-        self.written: set[Var] = set()
-
-    def exchanged(self) -> set[Var]:
-        """Memory of which a thread may read what another has written."""
-        return {memory for memory, (first, *others) in self.found.items()
-                if memory in self.written and any(
-                    len(first) != len(other) or not all(map(structural_equal, first, other))
-                    for other in others)}
-
-    def _place(self, memory: Var, indices: Sequence[PrimExpr]) -> None:
-        if memory.storage_scope == "global":
-            self.found.setdefault(memory, []).append(tuple(
-                substitute(e, self.same) for e in (*indices, *self.conditions)))
-
-    def visit_AttrStmt(self, node: AttrStmt) -> None:
-        if isinstance(node.node, IterVar):
-            var = node.node.var
-            self.same[var] = self.axes.setdefault(node.node.thread_tag, var)
-        self.visit_children(node)
-
-    def visit_IfThenElse(self, node: IfThenElse) -> None:
-        self.visit(node.condition)
-        before = self.conditions
-        if uses_var(node.condition, self.same.keys()):
-            self.conditions = (*before, node.condition)
-        self.visit(node.then_case)
-        if node.else_case is not None:
-            self.visit(node.else_case)
-        self.conditions = before
-
-    def visit_Allocate(self, node: Allocate) -> None:
-        self.visit_children(node)
-        self.found.pop(node.buffer_var, None)
-
-    def visit_BufferLoad(self, node: BufferLoad) -> None:
-        self._place(node.buffer.data, node.indices)
-        self.visit_children(node)
-
-    def visit_BufferStore(self, node: BufferStore) -> None:
-        self.written.add(node.buffer.data)
-        self._place(node.buffer.data, node.indices)
-        self.visit_children(node)
+def _touch(a: _Where, b: _Where) -> bool:
+    return any(overlap(x, y) for memory, places in a.items() if memory in b
+               for x in places for y in b[memory])
 
 
 class _Sync:
-    def __init__(self, exchanged: set[Var], stored: set[Var]) -> None:
-        self.exchanged, self.stored = exchanged, stored
+    def __init__(self, exchanged: set[Var], stored: set[Var], places: Places,
+                 arriving: Set[Var] = frozenset()) -> None:
+        self.exchanged, self.stored, self.places = exchanged, stored, places
+        #: what asynchronous copies write, which is there when they are waited for
+        self.arriving: _Where = {memory: {places.everywhere} for memory in arriving}
         self.threads: set[Var] = set()  # the axes of threads, and names of what depends on them
         self.extents: dict[Var, Range] = {}  # of the axes of threads
-        self.touched: dict[Stmt, tuple[set[Var], set[Var]]] = {}
+        self.touched: dict[Stmt, tuple[_Where, _Where]] = {}
 
-    def accesses(self, s: Stmt) -> tuple[set[Var], set[Var]]:
-        """(shared memory read, written) anywhere under a statement."""
+    def accesses(self, s: Stmt) -> tuple[_Where, _Where]:
+        """Where shared memory is (read, written) anywhere under a statement."""
         found = self.touched.get(s)
         if found is None:
-            reads, writes = set(), set()
+            state = _State()
             for item in pre_order(s):
-                if type(item) is BufferLoad and self._shared(item.buffer.data):
-                    reads.add(item.buffer.data)
-                elif type(item) is BufferStore and self._shared(item.buffer.data):
-                    writes.add(item.buffer.data)
-                elif isinstance(item, Var) and item.dtype == "handle" and _is_shared(item):
-                    reads.add(item)
-                    writes.add(item)
-            found = self.touched[s] = reads, writes
+                kind = type(item)
+                if kind in (BufferLoad, BufferStore) and self._shared(item.buffer.data):
+                    _join(state.reads if kind is BufferLoad else state.writes,
+                          {item.buffer.data: {self.places.of(item.buffer, item.indices)}})
+                elif isinstance(item, Var) and item.dtype == "handle" and is_shared(item):
+                    where = {item: {self.places.everywhere}}
+                    state.add(where, where)
+            for item in all_statements(s):
+                if type(item) is For and item.loop_var in self.places.loops:
+                    state = state.mapped(partial(self.places.whenever, item.loop_var))
+            found = self.touched[s] = state.reads, state.writes
         return found
 
     def _shared(self, memory: Var) -> bool:
-        return memory in self.exchanged or _is_shared(memory)
+        return memory in self.exchanged
 
     def visit(self, s: Stmt, state: _State) -> Stmt:
         """`s` with barriers; `state` is brought up to date."""
@@ -176,7 +172,7 @@ class _Sync:
         if type(s) is AttrStmt and isinstance(s.node, IterVar):
             if s.node.thread_tag.startswith("threadIdx"):
                 self.threads.add(s.node.var)
-                self.extents[s.node.var] = Range.from_min_extent(0, s.value)
+                self.extents[s.node.var] = self.places.ranges[s.node.var]
             return s.replace(body=self.visit(s.body, state))
         if type(s) is For and not self._differs(s.min) and not self._differs(s.extent):
             return self._loop(s, state)
@@ -184,6 +180,8 @@ class _Sync:
             return self._branch(s, state)
         if type(s) is LetStmt and self._differs(s.value):
             self.threads.add(s.var)
+        if type(s) is AttrStmt and s.attr_key == WAIT:
+            state.add({}, self.arriving)
         inner = getattr(s, "body", None)
         if inner is None or type(s) in (For, IfThenElse, While, BufferStore, Evaluate):
             return self._leaf(s, state)
@@ -191,17 +189,15 @@ class _Sync:
         return s if body is inner else s.replace(body=body)
 
     def _leaf(self, s: Stmt, state: _State) -> Stmt:
-        if _is_barrier(s):
-            state.reads.clear()
-            state.writes.clear()
+        if is_barrier(s):
+            state.clear()
             return s
         if type(s) in (For, IfThenElse, While) and self._exchanges(s):
             return self.visit(self._uniform(s), state)
         reads, writes = self.accesses(s)
         waits = state.clashes(reads, writes)
         if waits:
-            state.reads.clear()
-            state.writes.clear()
+            state.clear()
         state.add(reads, writes)
         return seq(barrier(), s) if waits else s
 
@@ -209,15 +205,16 @@ class _Sync:
         """Whether threads exchange values between the statements inside of a branch or a loop that
         they take differently: through memory of which each has more than an element of its own."""
         reads, writes = self.accesses(s)
-        shared = {memory for memory in reads & writes if not self._own_elements(s, memory)}
+        shared = {memory for memory in reads.keys() & writes.keys()
+                  if not self._own_elements(s, memory)}
         if not shared:
             return False
-        inside = _Inside(shared)
+        inside = _Inside(shared, set(), self.places)
         state = _State()
         around: Any = s
         bodies = ([s.then_case, s.else_case] if type(s) is IfThenElse
                   else [around.body, around.body])
-        return any(_is_barrier(x) for body in bodies if body is not None
+        return any(is_barrier(x) for body in bodies if body is not None
                    for x in all_statements(inside.visit(body, state)))
 
     def _own_elements(self, s: Stmt, memory: Var) -> bool:
@@ -227,8 +224,7 @@ class _Sync:
         if any(isinstance(x, Var) and x is memory for x in pre_order(s)) or not places or not all(
                 len(place) == 1 and structural_equal(place, places[0]) for place in places):
             return False
-        (index,) = places[0]
-        return "x" not in index.dtype and is_injective(index, self.extents)
+        return apart(places[0][0], self.extents)
 
     def _uniform(self, s: Stmt) -> Stmt:
         """The parts of a branch, each under its condition, so that all threads pass between."""
@@ -253,45 +249,52 @@ class _Sync:
         if not any(self.accesses(s.body)):
             return s
         apart = {memory for memory in self.accesses(s.body)[1] if self._written_apart(s, memory)}
-        inner = _State()
-        self.visit(s.body, inner)
-        inner.writes -= apart
-        body = self.visit(s.body, inner)  # after the previous iteration
-        inner.writes |= apart
+        before = _State()  # what earlier iterations have touched since the last barrier
+        while True:
+            inner = before.copy()
+            body = self.visit(s.body, inner)
+            # the iteration before, or any, where none surely has a barrier
+            moved = self.places.later if self._head(body)[2] else self.places.whenever
+            carried = inner.mapped(partial(moved, s.loop_var))
+            for memory in apart:
+                carried.writes.pop(memory, None)
+            if before.has(carried):
+                break
+            before.add(carried.reads, carried.writes)
+        inner = inner.mapped(partial(self.places.whenever, s.loop_var))
         reads, writes, stops = self._head(body)
         waits = state.clashes(reads, writes)
         if waits or (stops and (as_int(s.extent) or 0) > 0):
-            state.reads.clear()
-            state.writes.clear()
+            state.clear()
         state.add(inner.reads, inner.writes)
         new = s if body is s.body else s.replace(body=body)
         return seq(barrier(), new) if waits else new
 
-    def _head(self, s: Stmt) -> tuple[Set[Var], Set[Var], bool]:
+    def _head(self, s: Stmt) -> tuple[_Where, _Where, bool]:
         """What a statement reads and writes before its first barrier, and whether it surely has
         one."""
-        if _is_barrier(s):
-            return set(), set(), True
-        if type(s) is SeqStmt:
-            reads: set[Var] = set()
-            writes: set[Var] = set()
-            for item in s.seq:
-                more, stores, stops = self._head(item)
-                reads |= more
-                writes |= stores
-                if stops:
-                    return reads, writes, True
-            return reads, writes, False
-        if not any(map(_is_barrier, all_statements(s))):
+        if is_barrier(s):
+            return {}, {}, True
+        if not any(map(is_barrier, all_statements(s))):
             return (*self.accesses(s), False)
-        if type(s) is IfThenElse:
-            heads = [self._head(case) for case in (s.then_case, s.else_case) if case is not None]
-            return (set().union(*(h[0] for h in heads)), set().union(*(h[1] for h in heads)),
-                    len(heads) == 2 and all(h[2] for h in heads))
         inner: Any = s
-        more, stores, stops = self._head(inner.body)
-        runs = type(s) is not While and (type(s) is not For or (as_int(s.extent) or 0) > 0)
-        return more, stores, stops and runs
+        parts = (s.seq if type(s) is SeqStmt else [s.then_case, s.else_case]
+                 if type(s) is IfThenElse else [inner.body])
+        heads = []
+        for part in parts:
+            if part is not None:
+                heads.append(self._head(part))
+                if heads[-1][2] and type(s) is SeqStmt:
+                    break
+        found = _State()
+        for reads, writes, _ in heads:
+            found.add(reads, writes)
+        if type(s) is IfThenElse:
+            stops = len(heads) == 2 and all(h[2] for h in heads)
+        else:
+            stops = heads[-1][2] and type(s) is not While and (
+                type(s) is not For or (as_int(s.extent) or 0) > 0)
+        return found.reads, found.writes, stops
 
     def _written_apart(self, loop: For, memory: Var) -> bool:
         """Whether the iterations of a loop, in all threads, store to different places of memory
@@ -301,15 +304,14 @@ class _Sync:
         stores = [x for x in pre_order(loop) if type(x) is BufferStore and x.buffer.data is memory]
         if len(stores) != 1 or len(stores[0].indices) != 1:
             return False
-        ranges = {x.loop_var: Range.from_min_extent(x.min, x.extent)
+        ranges = {x.loop_var: self.places.ranges[x.loop_var]
                   for x in pre_order(loop) if type(x) is For}
         ranges.update(self.extents)
-        (index,) = stores[0].indices
-        if type(index) is Ramp:
-            lane = Var("lane", index.base.dtype)
-            ranges[lane] = Range.from_min_extent(0, index.lanes)
-            index = index.base + lane * index.stride
-        return "x" not in index.dtype and is_injective(index, ranges)
+        for x in pre_order(loop):
+            if type(x) is IfThenElse and any(y is stores[0] for y in all_statements(x.then_case)):
+                for var in pinned(x.condition):
+                    ranges.pop(var, None)
+        return apart(stores[0].indices[0], ranges)
 
     def _branch(self, s: IfThenElse, state: _State) -> Stmt:
         other = state.copy()
@@ -331,12 +333,6 @@ class _Sync:
 class _Inside(_Sync):
     """Where barriers were needed in statements, if all threads ran them."""
 
-    def __init__(self, memory: set[Var]) -> None:
-        super().__init__(memory, set())
-
-    def _shared(self, memory: Var) -> bool:
-        return memory in self.exchanged
-
     def _differs(self, e: PrimExpr) -> bool:
         return False
 
@@ -350,7 +346,7 @@ def _guarded(condition: PrimExpr, s: Stmt) -> Stmt:
             type(s) in (AttrStmt, Allocate, DeclBuffer)):
         inner: Any = s
         return inner.replace(body=_guarded(condition, inner.body))
-    return s if _is_barrier(s) else IfThenElse(condition, s, None)
+    return s if is_barrier(s) else IfThenElse(condition, s, None)
 
 
 def _reads(e: PrimExpr) -> bool:
@@ -366,51 +362,9 @@ def _title(s: Stmt) -> str:
     return f"the {'loop' if type(s) is While else 'branch'} under `{condition.condition!r}`"
 
 
-def _is_barrier(s: Stmt) -> bool:
+def is_barrier(s: Stmt) -> bool:
     return type(s) is Evaluate and (
         getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
-
-
-def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
-    """Whether different values of variables surely give different values of an index.
-
-    The index is written as a sum of splits of the variables (`arith/iter_map.py`). By rising scale,
-    each term must be greater than all below it together, and the splits of each variable must
-    determine it.
-    """
-    total = normalize_to_iter_sum(index, ranges)
-    if isinstance(total.base, PrimExpr) and uses_var(total.base, set(ranges)):
-        return False  # a part that is not affine
-    parts: dict[int, list[tuple[int, int]]] = {}
-    extents: dict[int, int] = {}
-    seen: set[Any] = set()
-    below = 0
-    for split in sorted(total.args, key=lambda a: a.scale if isinstance(a.scale, int) else 0):
-        var = split.source.source
-        numbers = [n for n in (split.scale, split.extent, split.lower_factor, split.source.extent)
-                   if isinstance(n, int)]
-        if len(numbers) < 4 or not isinstance(var, Var):
-            return False
-        scale, extent, lower, whole = numbers
-        if scale <= below:
-            return False
-        below += scale * (extent - 1)
-        seen.add(var)
-        parts.setdefault(id(var), []).append((lower, extent))
-        extents[id(var)] = whole
-    for key, found in parts.items():
-        at = 1
-        for lower, extent in sorted(found):
-            if lower != at:
-                return False
-            at *= extent
-        if at < extents[key]:
-            return False
-    return all(v in seen or as_int(r.extent) == 1 for v, r in ranges.items())
-
-
-def _is_shared(var: Var) -> bool:
-    return var.storage_scope.startswith("shared")
 
 
 class _Kernels(Mutator):
@@ -424,9 +378,13 @@ class _Kernels(Mutator):
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:
         if node.attr_key != "thread_extent":
             return self.default(node)
-        places = _GlobalAccesses()
-        places.visit(node)
-        sync = _Sync(places.exchanged(), places.written)
+        places = Places(node)
+        found = Accesses(places.ranges)
+        found.visit(node)
+        arriving = {x.buffer.data for s in all_statements(node)
+                    if type(s) is AttrStmt and s.attr_key == "async_scope"
+                    for x in all_statements(s) if type(x) is BufferStore}
+        sync = _Sync(found.exchanged() | arriving, found.written, places, arriving)
         return sync.visit(node, _State()) if any(sync.accesses(node)) else node
 
 

@@ -46,15 +46,11 @@ from ..tir.stmt import (
 )
 from .common import LowerError, function_pass, lane_add
 from .split_host_device import axes_of, is_kernel
+from .thread_sync import is_barrier
 from .unify_thread_binding import is_axis
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
-
-
-def _is_barrier(s: Any) -> bool:
-    return type(s) is Evaluate and (
-        getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
 
 
 class _Block:
@@ -73,14 +69,14 @@ class _Block:
         """Whether a statement has a barrier inside."""
         found = self.waiting.get(s)
         if found is None:
-            found = self.waiting[s] = any(map(_is_barrier, all_statements(s)))
+            found = self.waiting[s] = any(map(is_barrier, all_statements(s)))
         return found
 
     def run(self, s: Stmt) -> Stmt:
         """`s` done by all threads of a block."""
         if not self.waits(s):
             return self._each(s)
-        if _is_barrier(s):
+        if is_barrier(s):
             return seq()
         if type(s) is SeqStmt:
             return self._chunks(s.seq)
@@ -129,7 +125,7 @@ class _Block:
             if together:
                 out.append(self._each(seq(*together)))
                 together = []
-            if not _is_barrier(item):
+            if not is_barrier(item):
                 out.append(self.run(item))
         if together:
             out.append(self._each(seq(*together)))
@@ -173,7 +169,7 @@ class _Block:
             place, count = self._number()
             size = op.cast(size, "int32")
             extents = (op.mul(count, size),)
-            body = _Private(s.buffer_var, data, op.mul(place, size), extents).visit(body)
+            body = Shifted(s.buffer_var, data, op.mul(place, size), extents).visit(body)
         else:
             body = substitute(body, {s.buffer_var: data})
         return Allocate.from_fields(data, s.dtype, extents, s.condition, self.run(body),
@@ -191,8 +187,8 @@ class _Block:
                                              DeclBuffer.from_fields(memory, body), EMPTY))
 
 
-class _Private(Mutator):
-    """Memory of one thread, as its part of memory of all."""
+class Shifted(Mutator):
+    """Memory of one thread or warp, as its part of memory of all."""
 
     def __init__(self, old: Var, new: Var, start: PrimExpr, shape: tuple[PrimExpr, ...]) -> None:
         super().__init__()
@@ -201,8 +197,8 @@ class _Private(Mutator):
 
     def visit_Var(self, node: Var) -> PrimExpr:
         if node is self.old:
-            raise LowerError(f"a pointer to {node.name}, memory of one thread that is used after a "
-                             "barrier, cannot be passed to a function on the simulated device")
+            raise LowerError(f"a pointer to {node.name}, which is a part of the memory of all "
+                             "threads of a block here, cannot be passed to a function")
         return node
 
     def visit_buffer(self, buffer: Buffer) -> Buffer:
@@ -292,4 +288,4 @@ def ThreadsToLoops() -> Pass:
     return function_pass("ThreadsToLoops", _rewrite)
 
 
-__all__ = ["ThreadsToLoops"]
+__all__ = ["Shifted", "ThreadsToLoops"]

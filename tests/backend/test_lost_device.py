@@ -6,6 +6,7 @@ import pytest
 import mlc_lab as tvm
 from mlc_lab.backend.device.real import KernelError
 from mlc_lab.runtime.driver import driver_of
+from mlc_lab.script import from_source
 
 from .gpu_programs import elementwise, missing
 
@@ -55,3 +56,23 @@ def test_memory_that_runs_out_is_no_lost_device(driver):
     with pytest.raises(MemoryError):
         tvm.nd.empty((1 << 40,), "float32", tvm.webgpu(0))
     assert kept.numpy().sum() == 1000
+
+
+def test_more_buffers_than_the_device_has(driver):
+    most = driver.device.limits["max-storage-buffers-per-shader-stage"]
+
+    def total(count):
+        names = [f"A{n}" for n in range(count)]
+        given = ", ".join(f'{name}: T.Buffer((32,), "float32")' for name in names)
+        return from_source(f"""
+@T.prim_func
+def main({given}):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("total"):
+            v = T.axis.spatial(32, t)
+            {names[-1]}[v] = {" + ".join(f"{name}[v]" for name in names[:-1])}
+""")
+
+    tvm.build(total(most), target="webgpu")
+    with pytest.raises(KernelError, match=f"uses {most + 1} buffers .*A0, A1.* at most {most}"):
+        tvm.build(total(most + 1), target="webgpu")

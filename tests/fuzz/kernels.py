@@ -9,6 +9,8 @@ threads may clash, and it must be countable.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 import mlc_lab as tvm
@@ -18,6 +20,7 @@ from mlc_lab.runtime.driver import driver_of
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 from mlc_lab.tir.op import as_int
+from mlc_lab.tir.stmt import SeqStmt
 
 from .harness import Draw, counts, note
 
@@ -146,6 +149,21 @@ def _fetch(draw, sch, block, at, under, depth, threads):
         _tried("storage_align", sch.storage_align, copy, 0, 0, 8, 1)
 
 
+def _pipeline(draw: Draw, sch: Schedule, loop: Any) -> None:
+    """The statements of a loop work on different iterations, if lowering finds that they may."""
+    body = sch.get(loop).body
+    parts = len(body.seq) if isinstance(body, SeqStmt) else 1
+    stages = sorted(draw.integer(0, 3) for _ in range(parts))
+    orders = list(range(parts))
+    if draw.chance(40):
+        orders = orders[::-1]
+    sch.annotate(loop, "software_pipeline_stage", stages)
+    sch.annotate(loop, "software_pipeline_order", orders)
+    if draw.chance(30):
+        sch.annotate(loop, "software_pipeline_async_stages", [stages[0]])
+    counts["pipelines"] += 1
+
+
 def _tiles(draw: Draw, sch: Schedule) -> None:
     """Tiles of blocks, virtual threads, threads and elements; operands fetched a tile at a time."""
     block, last = sch.get_block("C"), sch.get_block("D")
@@ -178,6 +196,8 @@ def _tiles(draw: Draw, sch: Schedule) -> None:
             _fetch(draw, sch, block, at, k0, depth, sizes[0][1] * sizes[1][1])
     if draw.chance(60):
         _tried("decompose_reduction", sch.decompose_reduction, block, k0)
+    if draw.chance(60):
+        _pipeline(draw, sch, k0)
 
 
 def _groups(draw: Draw, sch: Schedule) -> None:

@@ -108,3 +108,20 @@ def test_a_rule_may_leave_a_call_alone():
     s, args = doubled(te.exp)
     x = np.linspace(0, 1, 64, dtype="float32")
     np.testing.assert_allclose(run(s, args, x), np.exp(x), rtol=1e-5)
+
+
+def test_a_pass_at_the_end_runs_for_a_gpu_too():
+    seen = []
+
+    @prim_func_pass(opt_level=0, name="look")
+    def look(func, mod, ctx):
+        seen.append(func.attrs["global_symbol"])
+        return func
+
+    A = te.placeholder((64,), name="A")
+    B = te.compute((64,), lambda i: A[i] * 2.0, name="B")
+    sch = tir.Schedule(te.create_prim_func([A, B]))
+    sch.bind(sch.get_loops("B")[0], "threadIdx.x")
+    with PassContext(config={"tir.add_lower_pass": [(3, look)]}):
+        tvm.build(sch.mod, target="cuda")
+    assert "main_kernel" in seen

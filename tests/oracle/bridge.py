@@ -39,7 +39,38 @@ def run(case):
         except Exception as err:
             refused = f"{type(err).__name__}: {str(err)[-1500:]}"
             break
-    return {"script": sch.mod.script(), "trace": str(sch.trace), "refused": refused}
+    answer = {"script": sch.mod.script(), "trace": str(sch.trace), "refused": refused}
+    if case.get("lower"):
+        answer["lowered"] = lowered(sch.mod)
+    return answer
+
+def lowered(mod):
+    """Extents of thread axes, and how often a thread passes a barrier, in TVM's kernel."""
+    from tvm import tirx
+    L = s_tir.transform
+    target = tvm.target.Target("nvidia/nvidia-a100")
+    steps = [tirx.transform.BindTarget(target), L.CanonicalizeLoop(), L.LowerCrossThreadReduction(),
+             L.LowerInitBlock(), L.PlanAndUpdateBufferAllocationLocation(),
+             L.ConvertBlocksToOpaque(), L.LiftThreadBinding(), L.CompactBufferAllocation(),
+             L.UnifyThreadBinding(), L.LowerMatchBuffer(), L.StmtSimplify(),
+             L.InjectSoftwarePipeline(), L.LowerOpaqueBlock(), tirx.transform.FlattenBuffer(),
+             L.LoopPartition(), tirx.transform.VectorizeLoop(True), L.InjectVirtualThread(),
+             L.InjectDoubleBuffer(), tirx.transform.StorageRewrite(), L.HoistIfThenElse(),
+             tirx.transform.UnrollLoop(), tirx.transform.StmtSimplify(),
+             tirx.transform.RemoveNoOp(), L.ThreadSync("shared")]
+    with target:
+        mod = tvm.ir.transform.Sequential(steps)(mod)
+    extents = {}
+    def count(s):
+        kind = type(s).__name__
+        if kind == "Evaluate":
+            return int(getattr(getattr(s.value, "op", None), "name", "").endswith("storage_sync"))
+        if kind == "AttrStmt" and s.attr_key == "thread_extent":
+            extents[s.node.thread_tag] = int(s.value)
+        times = int(s.extent) if kind == "For" else 1
+        parts = [getattr(s, key, None) for key in ("body", "then_case", "else_case")]
+        return times * sum(map(count, [*getattr(s, "seq", ()), *filter(None, parts)]))
+    return {"barriers": count(mod["main"].body), "extents": extents}
 
 out = []
 for case in json.load(sys.stdin):
@@ -107,11 +138,13 @@ def ask(cases: list[dict]) -> list[dict]:
     """Run `program` (TVMScript of a module) and `trace` (lines of Python) of each case in TVM.
 
     `intrins` may name tensor intrinsics as {name: (description, implementation)}, both TVMScript.
+    With `lower`, answers have `lowered` too: the barriers and the extents of TVM's kernel.
     Answers have `script` and `trace` in our dialect and `refused` (None or TVM's error), or
     `error` where TVM could not read the case.
     """
     sent = [{"program": to_oracle(c["program"]),
              "trace": [to_oracle(line) for line in c.get("trace", ())],
+             "lower": c.get("lower", False),
              "intrins": {name: [to_oracle(text) for text in texts]
                          for name, texts in c.get("intrins", {}).items()}} for c in cases]
     done = subprocess.run([oracle_python(), "-c", _WORKER], input=json.dumps(sent), text=True,

@@ -181,7 +181,8 @@ def build(mod: IRModule, target: Target) -> Any:
         own: Mapping[str, Any] = {"tir": lambda: lowered.script()}
     else:
         host = simulated.build(lowered, entry)
-        runs = {name: host[name] for name in hosts if name in host.function_names}
+        runs = {name: simulated.with_an_end(host[name], lowered) for name in hosts
+                if name in host.function_names}
         own = {fmt: functools.partial(host.get_source, fmt) for fmt in ("ll", "asm", "obj")}
     functions = {name: DeviceFunction(name, run, _params(hosts[name]), driver)
                  for name, run in runs.items()}

@@ -9,6 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...lower.thread_sync import is_barrier
+from ...tir.expr import IterVar
+from ...tir.function import PrimFunc
+from ...tir.functor import all_statements, uses_var
+from ...tir.stmt import AttrStmt, For, While
 from .real import RealDriver, compile_error
 
 if TYPE_CHECKING:
@@ -26,6 +31,7 @@ class OpenCLDriver(RealDriver):
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
         self.errors = (cl.Error,)
+        self.pocl = "Portable Computing Language" in device.platform.name
 
     def make(self, nbytes: int) -> Any:
         return self.cl.Buffer(self.context, self.cl.mem_flags.READ_WRITE, nbytes)
@@ -59,10 +65,11 @@ class OpenCLDriver(RealDriver):
         self.wait()
 
     def compile(self, kernel: KernelSource) -> Any:
+        options = ["-cl-opt-disable"] if self.pocl and _misread(kernel.func) else []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what compilers say of programs that they accept
             try:
-                program = self.cl.Program(self.context, kernel.text).build()
+                program = self.cl.Program(self.context, kernel.text).build(options=options)
             except self.cl.Error as error:
                 raise compile_error(kernel, self.name, error) from None
         return kernel, getattr(program, kernel.name)
@@ -76,6 +83,19 @@ class OpenCLDriver(RealDriver):
         size = tuple(g * b for g, b in zip(grid, block))
         self.done(lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
         self.started.append(source.name)
+
+
+def _misread(func: PrimFunc | None) -> bool:
+    """Whether PoCL 3 may get a kernel wrong, or end the process, unless its optimizations are off:
+    one with a barrier, and a loop that runs differently often in threads or blocks."""
+    if func is None:
+        return False
+    axes = {s.node.var for s in all_statements(func.body)
+            if type(s) is AttrStmt and isinstance(s.node, IterVar)}
+    statements = list(all_statements(func.body))
+    return any(map(is_barrier, statements)) and any(
+        type(s) is While or type(s) is For and (uses_var(s.extent, axes) or uses_var(s.min, axes))
+        for s in statements)
 
 
 def open_device() -> OpenCLDriver | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import struct
+import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..source import guarded, most_iterations
 from .real import KernelError, RealDriver, compile_error
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ _PACK = {"i32": "i", "u32": "I", "f32": "f", "bool": "I", "f16": "e"}
 
 #: launches whose arguments are kept, for each kernel
 _KEPT = 8
+#: iterations of its loops after which Mesa's processor device ends those of a thread, and says
+#: nothing (LP_MAX_TGSI_LOOP_ITERATIONS)
+_ENDED_AFTER = 65_535
 
 
 class _Compiled:
@@ -27,6 +33,7 @@ class _Compiled:
     def __init__(self, source: KernelSource, device: Any, layout: Any, pipeline: Any) -> None:
         self.source, self.device = source, device
         self.layout, self.pipeline = layout, pipeline
+        self.note: Any = None  # memory in which it notes that a loop was ended
         self.groups: dict[tuple[int, ...], Any] = {}
 
 
@@ -39,6 +46,8 @@ class WebGPUDriver(RealDriver):
         super().__init__("webgpu", str(adapter.info.get("device") or adapter.info.get("vendor")))
         self.wgpu, self.adapter = wgpu, adapter
         self.errors = (wgpu.GPUError, RuntimeError)
+        self.ends_loops = self.name.startswith("llvmpipe")
+        self.noting: dict[str, Any] = {}  # of kernels that ran since the last wait
         self._open()
 
     def _open(self) -> None:
@@ -49,6 +58,7 @@ class WebGPUDriver(RealDriver):
         limits = {name: adapter.limits[name] for name in wanted if name in adapter.limits}
         self.device = adapter.request_device_sync(required_features=features,
                                                   required_limits=limits)
+        self.mark = self.make(4)  # nothing is stored there; it is read to wait
 
     def done(self, action: Callable[[], Any]) -> Any:
         """As of any device. One that is lost is opened anew for what comes next."""
@@ -60,6 +70,8 @@ class WebGPUDriver(RealDriver):
             if "device is lost" not in str(error):
                 raise KernelError(f"work on {self.name} failed: {error}") from None
         self.memories.clear()
+        self.noting.clear()
+        self.busy = ""
         try:
             self._open()
         except self.errors as error:
@@ -96,23 +108,67 @@ class WebGPUDriver(RealDriver):
 
     def write(self, memory: int, source: np.ndarray) -> None:
         data, to = source.tobytes(), self._memory(memory)
+        self.free_to_work()
         self.done(lambda: self.device.queue.write_buffer(to, 0, data + bytes(-len(data) % 4)))
 
     def read(self, memory: int, target: np.ndarray) -> None:
         source = self._memory(memory)
+        self.free_to_work()
+        self.wait()
         data = self.done(lambda: self.device.queue.read_buffer(source))
         target.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8)[:target.nbytes]
 
+    def look(self) -> Callable[[], bool]:
+        # reading memory waits for all that was submitted before
+        queue, mark = self.device.queue, self.mark
+        failed: list[Exception] = []
+
+        def wait() -> None:
+            try:
+                queue.read_buffer(mark)
+            except self.errors as error:
+                failed.append(error)
+
+        waiting = threading.Thread(target=wait, daemon=True)
+        waiting.start()
+
+        def is_done() -> bool:
+            if failed:
+                raise failed[0]
+            return not waiting.is_alive()
+
+        return is_done
+
+    def wait(self) -> None:
+        super().wait()
+        noting, self.noting = self.noting, {}
+        for name, note in noting.items():
+            if any(self.done(partial(self.device.queue.read_buffer, note))):
+                self.device.queue.write_buffer(note, 0, bytes(4))
+                raise KernelError(
+                    f"{self.name} ended a loop of {name} whose condition still held, so what it "
+                    f"wrote is not right: it ends loops when a thread has run {_ENDED_AFTER:,} "
+                    "iterations. The loop has no end, or the work is to be spread over more "
+                    "threads or launches; other devices run it to its end")
+
     def sync(self) -> None:
-        # reading a buffer waits for all that was submitted before
-        number = self.allocate(4)
-        self.read(number, np.zeros(1, np.uint32))
-        self.free(number)
+        self.wait()
 
     def compile(self, kernel: KernelSource) -> Any:
         stage = self.wgpu.ShaderStage.COMPUTE
+        notes = self.ends_loops and most_iterations(kernel) > _ENDED_AFTER
+        if notes:
+            kernel = guarded(kernel, "webgpu")
         kinds = ["read-only-storage" if p.read_only else "storage" for p in kernel.pointers]
         kinds += ["uniform"] if kernel.scalars else []
+        kinds += ["storage"] if notes else []
+        most = self.device.limits["max-storage-buffers-per-shader-stage"]
+        count = len(kernel.pointers) + notes
+        if count > most:
+            names = ", ".join(p.name for p in kernel.pointers)
+            raise KernelError(
+                f"{kernel.name} uses {count} buffers ({names}), and {self.name} has at most {most} "
+                "for a kernel: put several into one, or let several kernels do the work")
         try:
             layout = self.device.create_bind_group_layout(entries=[
                 {"binding": at, "visibility": stage, "buffer": {"type": kind}}
@@ -125,13 +181,20 @@ class WebGPUDriver(RealDriver):
             if "device is lost" in str(error):
                 self.done(lambda: self.make(4))
             raise compile_error(kernel, self.name, error) from None
-        return _Compiled(kernel, self.device, layout, pipeline)
+        made = _Compiled(kernel, self.device, layout, pipeline)
+        if notes:
+            made.note = self.make(4)
+        return made
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         if kernel.device is not self.device:  # it was compiled for one that was lost
             vars(kernel).update(vars(self.compile(kernel.source)))
+        self.free_to_work()
         self.done(lambda: self._start(kernel, pointers, scalars, grid))
+        self.started.append(kernel.source.name)
+        if kernel.note is not None:
+            self.noting[kernel.source.name] = kernel.note
 
     def _start(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int]) -> None:
@@ -162,6 +225,8 @@ class WebGPUDriver(RealDriver):
                                         for v, word in zip(scalars, words)))
             buffers.append(self.device.create_buffer_with_data(
                 data=data + bytes(-len(data) % 16), usage=self.wgpu.BufferUsage.UNIFORM))
+        if kernel.note is not None:
+            buffers.append(kernel.note)
         group = self.device.create_bind_group(layout=kernel.layout, entries=[
             {"binding": at, "resource": {"buffer": b, "offset": 0, "size": b.size}}
             for at, b in enumerate(buffers)])

@@ -8,8 +8,9 @@
 
 from .dialect import Dialect
 from .generator import (
-    DIALECTS, KernelSource, dialect_of, kernel_source, module_lines, module_text, sources,
+    DIALECTS, KernelSource, dialect_of, guarded, kernel_source, module_lines, module_text,
+    most_iterations, sources,
 )
 
-__all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "kernel_source", "module_lines",
-           "module_text", "sources"]
+__all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "guarded", "kernel_source",
+           "module_lines", "module_text", "most_iterations", "sources"]

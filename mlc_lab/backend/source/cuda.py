@@ -61,6 +61,27 @@ def _preamble(used: set[str]) -> list[str]:
 _FLOATS = """exp exp2 exp10 log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh
 asinh acosh atanh erf atan2 hypot copysign fmod pow floor ceil trunc fabs fma nextafter""".split()
 
+#: asynchronous copies, in groups; before sm_80 they are plain ones
+_COPY_ASYNC = """\
+template <int N> __device__ inline void copy_async(void* to, const void* from) {{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::
+      "r"((unsigned int)__cvta_generic_to_shared(to)), "l"(from), "n"(N) : "memory");
+#else
+  for (int i = 0; i < N; i += 4) *(int*)((char*)to + i) = *(const int*)((const char*)from + i);
+#endif
+}}
+__device__ inline void commit_copies() {{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}}
+template <int N> __device__ inline void wait_for_copies() {{
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" :: "n"(N) : "memory");
+#endif
+}}"""
+
 CUDA = Dialect(
     name="cuda", title="CUDA C", extension="cu", types=TYPES,
     functions={
@@ -82,6 +103,7 @@ CUDA = Dialect(
                     "((a % b != 0) && ((a < 0) != (b < 0))); }}",
         "floormod": "__device__ inline {T} floormod({T} a, {T} b) {{ {T} r = a % b; return r + "
                     "((r != 0) && ((r < 0) != (b < 0)) ? b : ({T})0); }}",
+        "copy_async": _COPY_ASYNC,
         "int_pow": "__device__ inline {T} int_pow({T} a, {T} b) {{ {T} r = 1; for (; b > 0; --b) "
                    "r *= a; return r; }}",
     },
@@ -92,6 +114,8 @@ CUDA = Dialect(
     vector_types=("float32", "int32", "uint32"), vector_lanes=(2, 4),
     vector_load="*({const}{type}{lanes}*)({buffer} + ({index}))",
     vector_store="*({type}{lanes}*)({buffer} + ({index})) = {value};", preamble=_preamble,
+    async_copy="copy_async<{bytes}>({to}, {source});", async_commit="commit_copies();",
+    async_wait="wait_for_copies<{count}>();",
 )
 
 __all__ = ["CUDA"]

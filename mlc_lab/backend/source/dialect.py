@@ -36,6 +36,10 @@ class Dialect:
         (lanes) -> templates of a load and a store of that many consecutive elements of float32:
         "{buffer}", "{index}", "{value}", "{type}"; an index must be a multiple of the lanes where
         `aligned_vectors` is set.
+    async_copy, async_commit, async_wait : str
+        Templates of a copy to shared memory that threads do not wait for ("{to}", "{source}",
+        "{bytes}"), of the end of a group of them, and of a wait until at most "{count}" groups are
+        under way; "" where there are none.
     """
 
     name: str
@@ -57,6 +61,9 @@ class Dialect:
     vector_load: str = ""
     vector_store: str = ""
     aligned_vectors: bool = True
+    async_copy: str = ""
+    async_commit: str = ""
+    async_wait: str = ""
     preamble: Callable[[set[str]], list[str]] = lambda used: []
 
 

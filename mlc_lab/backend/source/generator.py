@@ -7,6 +7,7 @@ for each line what it was written for. `expressions.py` has the expressions.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -90,6 +91,8 @@ class KernelSource:
         an allocation, the tag of an axis, or None.
     dynamic_shared : int
         Bytes of it that a launch has to ask for: all, where a language wants that; else 0.
+    func : PrimFunc
+        What it was written from.
     """
 
     name: str
@@ -102,14 +105,18 @@ class KernelSource:
     parts: tuple[list[str], list[str], list[str]] = field(default_factory=lambda: ([], [], []))
     origins: list[Any] = field(default_factory=list)
     dynamic_shared: int = 0
+    func: PrimFunc | None = None
 
 
 class KernelGen(ExprGen):
     """Writes one kernel."""
 
-    def __init__(self, dialect: Dialect, func: PrimFunc, name: str, blocks: Mapping[Any, str]
-                 ) -> None:
+    def __init__(self, dialect: Dialect, func: PrimFunc, name: str, blocks: Mapping[Any, str],
+                 guarded: bool = False) -> None:
         super().__init__(dialect, name)
+        self.asynchronous = False  # whether copies are
+        self.guard = ""  # the memory that notes loops which did not end by themselves
+        self.leaving: list[str] = []  # of each loop around, what says that `break` ended it
         self.func, self.blocks = func, blocks
         self.noalias = bool(as_int((func.attrs or {}).get("tir.noalias", 0)))
         self.lines: list[str] = []
@@ -125,6 +132,8 @@ class KernelGen(ExprGen):
         self.taken: set[str] = set(dialect.reserved) | {name} | {
             template.partition("(")[0] for template in dialect.functions.values()}
         self._parameters()
+        if guarded:
+            self.guard = self.unique("unfinished")
 
     # -- the function -----------------------------------------------------------------------------
 
@@ -200,7 +209,7 @@ class KernelGen(ExprGen):
                           *([""] if helpers else []), *frame]) + "\n"
         return KernelSource(self.name, text, self.pointers, self.scalars, self.block_dims,
                             self.extents, self.shared_bytes, (preamble, helpers, frame),
-                            self._origins(frame), self.dynamic_shared)
+                            self._origins(frame), self.dynamic_shared, self.func)
 
     def _origins(self, frame: list[str]) -> list[Any]:
         """What each line of the function was written for: the lines of the body know it, those
@@ -267,6 +276,13 @@ class KernelGen(ExprGen):
         kind = self.type_of(s.loop_var.dtype)
         if self.d.c_like:
             self.line(f"for ({kind} {name} = {low}; {name} < {high}; ++{name}) {{")
+        elif self.guard:
+            self.line("{")
+            self.line(f"var {name} : {kind} = {low};")
+            self._guarded(f"for (; {name} < {high}; {name}++)", f"{name} < {high}", s.body)
+            self.line("}")
+            self.taken.discard(name)
+            return
         else:
             self.line(f"for (var {name} : {kind} = {low}; {name} < {high}; {name}++) {{")
         self.nested(s.body)
@@ -274,9 +290,27 @@ class KernelGen(ExprGen):
         self.taken.discard(name)  # loops one after the other may have the same name
 
     def repeat(self, s: S.While) -> None:
-        self.line(f"while ({self.text(s.condition)}) {{")
+        condition = self.text(s.condition)
+        if self.guard:
+            self._guarded(f"while ({condition})", condition, s.body)
+            return
+        self.line(f"while ({condition}) {{")
         self.nested(s.body)
         self.line("}")
+
+    def _guarded(self, head: str, condition: str, body: Any) -> None:
+        """A loop, and a note where it ends though its condition holds."""
+        leaves = any(_is_call(x, "tir.break_loop") for x in all_statements(body))
+        flag = self.unique("left") if leaves else ""
+        if flag:
+            self.line(f"var {flag} = false;")
+        self.line(f"{head} {{")
+        self.leaving.append(flag)
+        self.nested(body)
+        self.leaving.pop()
+        self.line("}")
+        still = f"!{flag} && ({condition})" if flag else condition
+        self.line(f"if ({still}) {{ atomicStore(&{self.guard}, 1u); }}")
 
     def branch(self, s: S.IfThenElse) -> None:
         self.line(f"if ({self.text(s.condition)}) {{")
@@ -289,6 +323,14 @@ class KernelGen(ExprGen):
     def store(self, s: S.BufferStore) -> None:
         (index,) = s.indices
         name, value = self.names[s.buffer.data], s.value
+        nbytes = self._async_bytes(s)
+        if nbytes and type(value) is E.BufferLoad:
+            to, source = (self.text(i.base if type(i) is E.Ramp else i, 6)
+                          for i in (index, value.indices[0]))
+            self.line(self.d.async_copy.format(
+                bytes=nbytes, type=self.type_of(s.buffer.dtype), to=f"{name} + ({to})",
+                source=f"{self.names[value.buffer.data]} + ({source})"))
+            return
         if type(index) is E.Ramp:
             self.line(self.d.vector_store.format(
                 type=self.type_of(s.buffer.dtype), lanes=index.lanes, buffer=name,
@@ -353,6 +395,8 @@ class KernelGen(ExprGen):
             if everywhere and not self.d.c_like:
                 self.line("storageBarrier();")
         elif name in ("tir.break_loop", "tir.continue_loop"):
+            if name == "tir.break_loop" and self.leaving and self.leaving[-1]:
+                self.line(f"{self.leaving[-1]} = true;")
             self.line("break;" if name == "tir.break_loop" else "continue;")
         else:
             self.line(f"{self.text(call)};")
@@ -360,13 +404,39 @@ class KernelGen(ExprGen):
     def _read(self) -> set[E.Var]:
         return {x.buffer.data for x in pre_order(self.body) if type(x) is E.BufferLoad}
 
-    def attribute(self, s: S.AttrStmt) -> None:
+    def attribute(self, s: Any) -> None:
+        key = getattr(s, "attr_key", "")
+        if not self.d.async_copy or not key.startswith("async_"):
+            self.run(s.body)
+            return
+        self.helper("copy_async", "int32")
+        if key == "async_wait_inflight_count":
+            self.line(self.d.async_wait.format(count=self.text(s.value)))
+        before = self.asynchronous
+        self.asynchronous |= key == "async_scope"
         self.run(s.body)
+        self.asynchronous = before
+        if key == "async_commit_queue_scope":
+            self.line(self.d.async_commit)
+
+    def _async_bytes(self, s: S.BufferStore) -> int:
+        """How many bytes a store copies asynchronously; 0 where it is a plain one."""
+        (index,), load = s.indices, s.value
+        if not self.asynchronous or type(load) is not E.BufferLoad or (
+                load.buffer.scope() != "global" or not s.buffer.scope().startswith("shared")):
+            return 0
+        lanes = as_int(index.lanes) or 0 if type(index) is E.Ramp else 1
+        nbytes = lanes * dt.bytes_of(s.buffer.dtype)
+        return nbytes if nbytes in (4, 8, 16) else 0
 
     def checked(self, s: S.AssertStmt) -> None:
         """A device cannot raise: what is asserted is said."""
         self.line(f"// it is assumed that {self.text(s.condition)}")
         self.run(s.body)
+
+
+def _is_call(s: Any, name: str) -> bool:
+    return type(s) is S.Evaluate and getattr(getattr(s.value, "op", None), "name", "") == name
 
 
 _STATEMENTS = {
@@ -390,6 +460,29 @@ def kernel_source(func: PrimFunc, name: str, kind: str, blocks: Mapping[Any, str
     `blocks` says which block a store came from. Raises LowerError for what the dialect cannot say.
     """
     return KernelGen(DIALECTS[kind], func, name, blocks or {}).write()
+
+
+def guarded(kernel: KernelSource, kind: str) -> KernelSource:
+    """The source of a kernel that also notes, in memory of one number that is its last parameter,
+    whether a loop ended though its condition holds: a driver may end one that runs for long."""
+    if kernel.func is None:
+        raise ValueError(f"{kernel.name}: it is not known what the kernel was written from")
+    return KernelGen(DIALECTS[kind], kernel.func, kernel.name, {}, guarded=True).write()
+
+
+def most_iterations(kernel: KernelSource) -> float:
+    """How many iterations of loops a thread runs at most; infinity where that is not known."""
+
+    def count(s: Any) -> float:
+        inner = sum(count(c) for c in s.children() if isinstance(c, S.Stmt))
+        if type(s) is S.While:
+            return math.inf
+        if type(s) is S.For:
+            extent = as_int(s.extent)
+            return math.inf if extent is None else extent * (1 + inner)
+        return inner
+
+    return count(kernel.func.body) if kernel.func is not None else math.inf
 
 
 def sources(mod: IRModule, kind: str, blocks: Mapping[Any, str] | None = None
@@ -426,5 +519,5 @@ def module_lines(kernels: Mapping[str, KernelSource], kind: str) -> list[tuple[s
     return out
 
 
-__all__ = ["DIALECTS", "KernelSource", "Pointer", "Scalar", "dialect_of", "kernel_source",
-           "module_lines", "module_text", "sources"]
+__all__ = ["DIALECTS", "KernelSource", "Pointer", "Scalar", "dialect_of", "guarded",
+           "kernel_source", "module_lines", "module_text", "most_iterations", "sources"]

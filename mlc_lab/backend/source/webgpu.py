@@ -31,6 +31,10 @@ def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
                            for s in gen.scalars)
         out.append(f"struct Scalars {{ {fields} }}")
         out.append(f"@group(0) @binding({len(gen.pointers)}) var<uniform> scalars : Scalars;")
+    if gen.guard:
+        last = len(gen.pointers) + bool(gen.scalars)
+        out.append(f"@group(0) @binding({last}) var<storage, read_write> {gen.guard} : "
+                   "atomic<u32>;")
     out += [f"var<workgroup> {line}" for line in shared]
     out += [
         f"@compute @workgroup_size({', '.join(map(str, gen.block_dims))})",

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from ...ir import dtype as dt
 from ...ir.module import IRModule
 from ...language import text
-from ...lower.pipeline import default_passes, has_thread_axes
+from ...lower.pipeline import default_passes, has_thread_axes, with_own
 from ...lower.split_host_device import is_kernel, launch_extents
 from ...target import Target
 from ...target.gpus import gpu_of
@@ -41,7 +41,7 @@ def what_is_left(mod: IRModule, target: TargetLike) -> dict[str, Any] | None:
     if not has_thread_axes(mod):
         return {"message": text("no loop is bound to threads yet", "views")}
     try:
-        for step in default_passes(where):
+        for step in with_own(default_passes(where)):
             mod = step(mod)
         kernels = [_taken(f) for f in mod.functions.values() if is_kernel(f)]
     except Exception as error:  # told to the reader, who may be half way

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from ...backend.device.watch import limit_s
 from ...backend.interp_memory import OutOfBounds
 from ...ir import dtype as dt
 from ...lower.split_host_device import axes_of
@@ -91,6 +93,7 @@ class Lockstep(LaneExpressions):
             else:
                 self.env[var] = value
         self.needed = needed_numbers(kernel.body, values)
+        self.params = frozenset(kernel.params)
         self.picking = picking(kernel.body)
         self.body = self._compile(body)
 
@@ -188,7 +191,7 @@ class Lockstep(LaneExpressions):
         first_step, first_site = len(self.steps), len(self.sites)
         count = self._step(s, {} if unrolled else {"branch": 1, "integer": 2})
         repeats = None if unrolled or self.values or not self.watcher.multiplies else repeats_of(
-            s, self.needed)
+            s, self.needed, self.params)
         if repeats is not None:
             self._alike.append((var, repeats.moved))
         body = self._compile(s.body)
@@ -248,7 +251,13 @@ class Lockstep(LaneExpressions):
 
         def run() -> None:
             outer = self.mask
+            until = time.monotonic() + limit_s()
             while True:
+                if time.monotonic() > until:
+                    raise Unmeasurable(
+                        f"{self.name}: a loop has not ended after {limit_s():g} s: it runs without "
+                        "end, or for long (MLC_LAB_DEVICE_LIMIT in the environment is the number "
+                        "of seconds that are waited, 0 for no end)")
                 self._forget()
                 count()
                 test = np.broadcast_to(np.asarray(condition(), bool), self.threads)

@@ -36,9 +36,11 @@ class Repeats:
     moved: dict[int, int]
 
 
-def repeats_of(loop: S.For, needed: Collection[E.Var]) -> Repeats | None:
+def repeats_of(loop: S.For, needed: Collection[E.Var], given: Collection[E.Var] = ()
+               ) -> Repeats | None:
     """How the iterations of a loop repeat; None where they do not. `needed` is the memory, and the
-    names, whose numbers indices and conditions depend on (`needed.py`)."""
+    names, whose numbers indices and conditions depend on (`needed.py`); `given` are the kernel's
+    parameters, memory of the device whatever their scope."""
     var = {loop.loop_var}
     moved: dict[int, int] = {}
     period = 1
@@ -50,7 +52,7 @@ def repeats_of(loop: S.For, needed: Collection[E.Var]) -> Repeats | None:
                 if type(x) is S.BufferStore or step != 0:
                     return None
                 continue
-            scope = x.buffer.data.storage_scope
+            scope = "global" if x.buffer.data in given else x.buffer.data.storage_scope
             if scope.startswith("local"):
                 continue
             if step is None:

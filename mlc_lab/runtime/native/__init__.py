@@ -2,7 +2,8 @@
 
 Each module here writes one part of it: ``args`` unpacks and checks the arguments of a kernel,
 ``pool`` runs parallel loops, ``memory`` gives scratch space, ``tensor`` allocates results,
-``clock`` times calls, ``half`` converts to and from float16 where the processor cannot.
+``clock`` times calls, ``half`` converts to and from float16 where the processor cannot, ``stop``
+ends loops.
 ``runtime/native_library.py`` compiles a part the first time a kernel needs it; ``export_library``
 compiles them into the library it writes.
 """
@@ -22,6 +23,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "memory": ("mlc_lab_alloc", "mlc_lab_free", "mlc_lab_free_all"),
     "tensor": ("mlc_lab_new_tensor", "mlc_lab_new_tuple"),
     "clock": ("mlc_lab_time_calls",),
+    "stop": ("mlc_lab_stopped", "mlc_lab_stop"),
     "half": ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2"),
 }
 

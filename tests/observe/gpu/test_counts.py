@@ -12,6 +12,7 @@ from mlc_lab.observe.gpu.lockstep import Lockstep
 from mlc_lab.observe.gpu.watching import Watcher
 from mlc_lab.observe.measure import Unmeasurable
 from mlc_lab.schedule import Schedule
+from mlc_lab.lower import lower
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
 
@@ -60,7 +61,8 @@ def test_conflicts_of_shared_memory(load, conflicts):
     (k,) = tvm.count_gpu(through_shared("t", load))
     assert k.site("S").conflicts == conflicts and k.site("S", write=True).conflicts == 0
     assert k.conflicts == conflicts
-    assert k.shared_bytes == 1056 * 4 and k.barriers == 1
+    own = load == "t"  # what a thread has stored itself it need not wait for
+    assert k.shared_bytes == 1056 * 4 and k.barriers == (0 if own else 1)
 
 
 def test_four_numbers_at_once():
@@ -218,3 +220,54 @@ def test_what_cannot_be_counted_is_refused():
         tvm.count_gpu(product())
     with pytest.raises(Unmeasurable, match="takes 2 arguments; 1 were given"):
         tvm.count_gpu(copies("t"), arrays=[np.zeros(4096, "float32")])
+
+
+IN_LOCAL = """
+@T.prim_func
+def main(A: T.Buffer((2, 1), "int32"), B: T.Buffer((1, 1), "int32"),
+         D: T.Buffer((2, 1), "int32")):
+    # with T.block("root"):
+    C_local = T.alloc_buffer((2, 1), "int32", scope="local")
+    A_shared = T.alloc_buffer((2, 1), "int32", scope="shared")
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        for f, g in T.grid(1, 1):
+            for t in T.thread_binding(16, thread="threadIdx.x"):
+                for p in range(1):
+                    for q in range(1):
+                        for r in T.thread_binding(16, thread="threadIdx.x"):
+                            for u in range(1):
+                                with T.block("A_shared"):
+                                    v0 = T.axis.spatial(2, q * 16 + r + u)
+                                    v1 = T.axis.spatial(1, 0)
+                                    T.where(q * 16 + r + u < 2)
+                                    T.reads(A[v0, v1])
+                                    T.writes(A_shared[v0, v1])
+                                    A_shared[v0, v1] = A[v0, v1]
+                    for ax0, w in T.grid(2, 4):
+                        with T.block("C"):
+                            vi = T.axis.spatial(2, ax0)
+                            vj = T.axis.spatial(1, t * 2 + (p * 4 + w))
+                            vk = T.axis.reduce(1, 0)
+                            T.where(t < 4 and t % 4 * 2 + (p * 4 + w) < 1 and p * 4 + w < 2)
+                            T.reads(A_shared[vi, vk], B[vk, vj])
+                            T.writes(C_local[vi, vj])
+                            with T.init():
+                                C_local[vi, vj] = 0
+                            C_local[vi, vj] = C_local[vi, vj] + A_shared[vi, vk] * B[vk, vj]
+                for m, n in T.grid(2, 2):
+                    with T.block("D"):
+                        vi = T.axis.spatial(2, b * 8 + f * 8 + t // 4 * 2 + m)
+                        vj = T.axis.spatial(1, g * 8 + t % 4 * 2 + n)
+                        T.where(((b + f) * 4 + t // 4) * 2 + m < 2 and (g * 4 + t % 4) * 2 + n < 1)
+                        T.reads(C_local[vi, vj])
+                        T.writes(D[vi, vj])
+                        D[vi, vj] = T.max(C_local[vi, vj], 0) + 1
+"""
+
+
+def test_memory_of_a_thread_that_is_an_argument_is_counted_as_that_of_the_device():
+    """It has no place inside of the kernel, and a loop with it need not be run to its end."""
+    program = from_source(IN_LOCAL)
+    assert len(lower(program, target="cuda")["main_kernel"].params) == 4
+    (k,) = tvm.count_gpu(program, "cuda")
+    assert k.site("D", write=True).requests == 2 and k.site("C_local").sectors

@@ -1,5 +1,6 @@
 """Races that are there are found, with their threads; programs without any have none."""
 
+import numpy as np
 import pytest
 from backend.gpu_programs import PROGRAMS, tiled
 
@@ -92,3 +93,21 @@ def main(B: T.Buffer((32,), "float32"), n: T.int32):
 def test_large_launches_are_refused():
     with pytest.raises(Unmeasurable, match="take smaller shapes"):
         tvm.find_races(copies("b * 128 + t", 128, 2048, 2048 * 128))
+
+
+def test_a_loop_without_end_is_reported(monkeypatch):
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32")):
+    for t in T.thread_binding(4, thread="threadIdx.x"):
+        with T.block("A"):
+            v = T.axis.spatial(4, t)
+            T.reads(A[0:4])
+            T.writes(A[0:4])
+            while A[v] > 0:
+                A[v] = T.if_then_else(A[v] < 10, A[v] + 1, 1)
+""")
+    monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "0.2")
+    for look in (tvm.find_races, tvm.count_gpu):
+        with pytest.raises(Unmeasurable, match="not ended after 0.2 s"):
+            look(program, "cuda", arrays=[np.ones(4, "int32")])
