@@ -31,6 +31,7 @@ from ...tir.functor import all_statements, substitute
 from ..answers import read
 from ..result import Found
 from . import bindings
+from .earlier import earlier
 from .models import Model, lowered, model_of, random_inputs, registered, signature_differs
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
                          _where(_mod(answer), error, ours))
         wrong = first_difference(found, expected)
         if wrong is not None:
-            return _told(answer, arrays, found, expected, wrong, small, ours,
+            return _told(answer, right, arrays, found, expected, wrong, small, ours,
                          _given(sizes) + ("" if seed < cases else _what(arrays)))
     return Found(True, f"the same results on {cases} random inputs, and on NaN, infinities and "
                        "extremes" if nasty else f"the same results on {cases} random inputs")
@@ -263,10 +264,11 @@ def _first(bad: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
-def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarray],
-          expected: Sequence[np.ndarray], wrong: tuple[int, tuple[int, ...]], small: bool,
-          sizes: dict[str, int], inputs: str) -> Found:
-    """What is wrong, where, and who wrote it."""
+def _told(answer: Answer, right: IRModule, arrays: Sequence[np.ndarray],
+          found: Sequence[np.ndarray], expected: Sequence[np.ndarray],
+          wrong: tuple[int, tuple[int, ...]], small: bool, sizes: dict[str, int], inputs: str
+          ) -> Found:
+    """What is wrong, where, who wrote it, and what went wrong before."""
     name, func = only_function(_mod(answer))
     number, at = wrong
     buffer = func.buffer_map[func.params[number]]
@@ -282,9 +284,12 @@ def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarr
         else:
             node, iteration = writer
             place["iteration"] = iteration
-            place["text"] = script_with_marks(_mod(answer), [node], {}, 2)
+            before = earlier(_mod(answer), right, arrays, _differs)
+            place["text"] = script_with_marks(
+                _mod(answer), [node, *([before.node] if before else [])], {}, 2)
             values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
-            says += f"; it was written last at {values or 'once'}"
+            says += (f"; it was written last at {values}" if values else "; it was written once")
+            says += f"; {before.says}" if before else ""
     return Found(False, says, place)
 
 
