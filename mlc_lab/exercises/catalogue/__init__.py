@@ -64,7 +64,9 @@ def get(id: str, folder: str | Path | None = None) -> Exercise:
     """An exercise by its id, as "03.2". Raises ExerciseError, naming those like it."""
     known = _all(folder)
     if id not in known:
-        close = similar(str(id), known, 3) or [e for e in known if e[:2] == str(id)[:2]]
+        lesson = str(id).split(".")[0]
+        close = [e for e in (f"0{id}", f"{lesson.zfill(2)}.1") if e in known][:1] or (
+            similar(str(id), known, 3))
         raise ExerciseError(f"there is no exercise {id!r}" + (
             f"; there are {', '.join(close)}" if close else ""))
     return known[id]
