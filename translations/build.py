@@ -111,7 +111,7 @@ _BEFORE: dict[str, tuple[object, ...] | None] = {
     "row": (0, 1, 2), "Field": None, "Wrong": None,
     "Exercise": ("id", "title", "kind", "statement", "hints", "reference", "program")}
 #: at least two words of a sentence, and no code of a program in it
-_SENTENCE = re.compile(r"(?!.*\b(T|R|sch)\.\w+\()(?!.*\w = [\w.]+\()(?!def ).*[a-z]+[,;:]? [a-z].*")
+_SENTENCE = re.compile(r"(?!.*\b(T|R|sch)\.\w+\()(?!.*\w = [\w.]+\()(?!def |for ).*[a-z]+[,;:]? [a-z].*")
 
 
 def of_marks() -> Iterator[tuple[str, str, str]]:

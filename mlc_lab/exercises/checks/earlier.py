@@ -60,8 +60,8 @@ def _stale(have: IRModule, want: IRModule, arrays: Sequence[np.ndarray]) -> Earl
         if mine.get(data) in fine:
             continue
         loops = dict(zip((v.name for v in log.loops[access.site]), access.iteration))
-        return Earlier(f"before that, {_element(access)} was read{_at(loops)}, and nothing had been "
-                       "written to it yet", log.nodes[access.site])
+        return Earlier(f"before that, {_element(access)} was read at {_at(loops)}, and nothing had "
+                       "been written to it yet", log.nodes[access.site])
     return None
 
 
@@ -101,8 +101,8 @@ def _other_values(have: IRModule, want: IRModule, arrays: Sequence[np.ndarray], 
                 continue
             loops = dict(zip((v.name for v in log.loops[writes[-1].site]), writes[-1].iteration))
             element = f"{label}[{', '.join(map(str, at))}]"
-            return Earlier(f"before that, {element} became {values[at]:.7g}{_at(loops)}, and is "
-                           f"{expected[at]:.7g} in the reference", log.nodes[writes[-1].site])
+            return Earlier(f"before that, {element} became {values[at]:.7g} at {_at(loops)}, and "
+                           f"is {expected[at]:.7g} in the reference", log.nodes[writes[-1].site])
     return None
 
 
@@ -150,7 +150,7 @@ def _element(access: Any) -> str:
 
 
 def _at(loops: dict[str, int]) -> str:
-    return f" at {', '.join(f'{k} = {v}' for k, v in loops.items())}" if loops else ""
+    return ", ".join(f"{k} = {v}" for k, v in loops.items()) or "the beginning"
 
 
 __all__ = ["Earlier", "earlier"]
