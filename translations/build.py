@@ -103,15 +103,16 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
 #: a place for a value in a text
 _PLACE = re.compile(r"\{\w*\}")
 #: what is no name, pattern or setting: words and places with spaces between them
-_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()/,\"=@-]*([;:]? [\w{}.'()/,\"=@-]+)+[;:]?")
+_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()/,\"=@-]*([;:]? [\w{}.'()/,\"=@%*+-]+)+[;:?]?")
 
 
 #: what exercises say before there is an answer, or in tests: by call, which arguments; all by None
 _BEFORE: dict[str, tuple[object, ...] | None] = {
     "row": (0, 1, 2), "Field": None, "Wrong": None,
     "Exercise": ("id", "title", "kind", "statement", "hints", "reference", "program")}
-#: at least two words of a sentence, and no code of a program in it
-_SENTENCE = re.compile(r"(?!.*\b(T|R|sch)\.\w+\()(?!.*\w = [\w.]+\()(?!def |for ).*[a-z]+[,;:]? [a-z].*")
+#: a word of a sentence and something else, and no code of a program
+_SENTENCE = re.compile(r"(?!.*\b(T|R|sch)\.\w+\()(?!.*\w = [\w.]+\()(?!def |for )"
+                       r"(.* )?[A-Za-z]?[a-z']+[,;:?]? .*")
 
 
 def of_marks() -> Iterator[tuple[str, str, str]]:
