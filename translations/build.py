@@ -103,7 +103,8 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
 #: a place for a value in a text
 _PLACE = re.compile(r"\{\w*\}")
 #: what is no name, pattern or setting: words and places with spaces between them
-_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()/,\"=@-]*([;:]? [\w{}.'()/,\"=@%*+-]+)+[;:?]?")
+_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()[\]/,\"=@-]*"
+                     r"([;:]? [\w{}.'()[\]/,\"=@%*+-]+)+[;:?]?")
 
 
 #: what exercises say before there is an answer, or in tests: by call, which arguments; all by None

@@ -144,11 +144,11 @@ def _headed(message: str, domain: str, language: str) -> str | None:
 
 def _bracketed(message: str, domain: str, language: str) -> str | None:
     """A text with another one in brackets behind it."""
-    match = re.fullmatch(r"(.*\S) \((.*)\)", message)
+    match = re.fullmatch(r"(.*\S)? \((.*)\)", message)
     if match is None:
         return None
-    made = [told(part, domain, language) for part in match.groups()]
-    return f"{made[0]}（{made[1]}）" if made != [*match.groups()] else None
+    made = [told(part or "", domain, language) for part in match.groups()]
+    return f"{made[0]}（{made[1]}）" if made != [match[1] or "", match[2]] else None
 
 
 def texts(domain: str, language: str) -> dict[str, str]:
