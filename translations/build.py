@@ -128,6 +128,7 @@ def of_marks() -> Iterator[tuple[str, str, str]]:
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
                 for message in (part for form in _forms(node) for part in form.split(". ")):
                     message = re.sub(r"(?<!\.)\.$", "", message.strip("; ").lstrip(".; "))
+                    message = re.sub(r"^\(([^()]*)\)$", r"\1", message)  # `told` looks inside
                     if _PHRASE.fullmatch(message) and lessons.has_words(
                             _PLACE.sub("", message)) and (
                             path.parent.name == "checks" or _SENTENCE.fullmatch(message)):

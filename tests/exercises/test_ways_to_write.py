@@ -121,3 +121,47 @@ def test_rows_after_one_that_decides_say_so():
               "is_op('relax.matmul')(wildcard(), wildcard()), wildcard()))")
     found = str(marks(variant, answer))
     assert "no points: a row above comes first" in found and "something else" not in found
+
+
+def test_a_maximum_that_begins_with_zero_is_wrong_on_negative_numbers(tmp_path):
+    (tmp_path / "ex_max.py").write_text(OWN, encoding="utf-8")
+    variant = exercises.get("91.1", tmp_path).variant(0)
+    assert marks(variant, variant.reference).solved
+    wrong = variant.reference.replace('T.min_value("float32")', "T.float32(0)")
+    found = str(marks(variant, wrong))
+    assert "S[0] is 0, and should be -1" in found and "numbers of the input are negative" in found
+
+
+OWN = '''
+from mlc_lab.exercises import Exercise, row
+
+EXERCISE = Exercise(
+    id="91.1", title="Maxima", level=2, minutes=10, kind="program",
+    statement="The largest number of each row.",
+    draw=lambda rng: {"n": rng.choice([4, 5]), "m": rng.choice([6, 7])},
+    checks=lambda v: [row("structure", 1, "one block", blocks=1),
+                      row("equivalent", 3, "it computes the maximum")],
+    hints=("1", "2", "3"),
+    reference=lambda v: f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), S: T.Buffer(({v.n},), "float32")):
+    for i, k in T.grid({v.n}, {v.m}):
+        with T.block("S"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.min_value("float32")
+            S[vi] = T.max(S[vi], A[vi, vk])
+""")
+'''
+
+
+@pytest.mark.parametrize("text, by, says", [
+    ('row("equivalent"', 'row("equivalnt"', "no check 'equivalnt'; is 'equivalent' meant"),
+    ("blocks=1", "block=1", "'structure' has no option 'block'; it has nest"),
+    ("row(\"equivalent\", 3", "row(\"equivalent\", '3'", "are a whole number, not '3'"),
+    ('"m": rng', '"q": rng', "reference= of exercise 91.1: .*no attribute 'm'"),
+    ("T.max(", "T.maximum(", "T has no name 'maximum'"), ("rng.choice", "rng.chose", "draw= of")])
+def test_a_mistake_of_a_teachers_is_not_told_to_students(tmp_path, text, by, says):
+    (tmp_path / "ex_max.py").write_text(OWN.replace(text, by), encoding="utf-8")
+    with pytest.raises(ExerciseError, match=f"ex_max.py: .*{says}"):
+        exercises.get("91.1", tmp_path)

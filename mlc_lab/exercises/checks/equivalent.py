@@ -2,8 +2,9 @@
 
 Small programs are interpreted, which finds reads of what was never written and of what is outside
 of a buffer; large ones are compiled. Inputs are random, then nasty: NaN, infinities, -0.0, the
-extremes of integers. Where they differ, the first wrong element is told, and in which iteration it
-was written last, by which statement. Sizes that are symbols are given numbers: small ones, one, and
+extremes of integers, and numbers of one sign (a maximum that begins with 0). Where they differ, the
+first wrong element is told, in which iteration it was written last, by which statement, and what
+went wrong before (`earlier.py`). Sizes that are symbols are given numbers: small ones, one, and
 some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`.
 """
 
@@ -46,8 +47,9 @@ MEMORY = 1 << 30
 
 def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
                of: IRModule | None = None) -> Found:
-    """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes; `cases`:
-    how many random inputs; `of`: another program than the exercise's to compare with."""
+    """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes, and on
+    numbers of one sign; `cases`: how many random inputs; `of`: another program than the exercise's
+    to compare with."""
     right = program_of(variant) if of is None else of
     if model_of(right) is not None:
         return _models(answer, variant, right, cases)
@@ -55,11 +57,11 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
     problem = _signature(have, want)
     if problem:
         return Found(False, problem)
-    for seed in range(cases + (2 if nasty else 0)):
+    for seed in range(cases + (4 if nasty else 0)):
         sizes = _sizes(want, seed)
         arrays = random_arrays(want, sizes, seed)
-        if seed >= cases:
-            _make_nasty(arrays, seed)
+        what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
+            _make_signed(arrays, -1 if seed == cases + 2 else 1))
         ours = _named(have, arrays)
         problem = too_large(_mod(answer), ours)
         if problem:
@@ -76,7 +78,7 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
         wrong = first_difference(found, expected)
         if wrong is not None:
             return _told(answer, right, arrays, found, expected, wrong, small, ours,
-                         _given(sizes) + ("" if seed < cases else _what(arrays)))
+                         _given(sizes) + what)
     return Found(True, f"the same results on {cases} random inputs, and on NaN, infinities and "
                        "extremes" if nasty else f"the same results on {cases} random inputs")
 
@@ -215,8 +217,16 @@ def run_compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
     return out
 
 
-def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> None:
-    """Put a few values that need care into random inputs."""
+def _make_signed(arrays: Sequence[np.ndarray], sign: int) -> str:
+    """Make all floats large and of one sign, and say so."""
+    for array in arrays:
+        if array.dtype.kind == "f":
+            array[...] = sign * 100 * (1 + np.abs(array))
+    return f" (all numbers of the input are {'negative' if sign < 0 else 'positive'})"
+
+
+def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> str:
+    """Put a few values that need care into random inputs, and say which."""
     generator = np.random.default_rng(seed)
     for array in arrays:
         if array.dtype.kind == "f":
@@ -229,9 +239,6 @@ def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> None:
         for value in values[seed % 2::2]:
             if array.size:
                 array.flat[generator.integers(0, array.size)] = value
-
-
-def _what(arrays: Sequence[np.ndarray]) -> str:
     kinds = {a.dtype.kind for a in arrays}
     floats = ["NaN, infinities or -0.0"] if "f" in kinds else []
     ints = ["extremes of integers"] if kinds & {"i", "u"} else []
