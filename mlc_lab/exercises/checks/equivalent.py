@@ -240,7 +240,7 @@ def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> str:
             if array.size:
                 array.flat[generator.integers(0, array.size)] = value
     kinds = {a.dtype.kind for a in arrays}
-    floats = ["NaN, infinities or -0.0"] if "f" in kinds else []
+    floats = ["NaN, infinities or negative zeros"] if "f" in kinds else []
     ints = ["extremes of integers"] if kinds & {"i", "u"} else []
     return f" (in the input are {' and '.join(floats + ints)})"
 
