@@ -135,3 +135,17 @@ def test_the_page_of_a_wrong_address_is_clean_for_axe(chromium, site, scheme):
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
         assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("folder", ["", "zh/"])
+def test_what_has_the_focus_is_seen_on_a_phone(chromium, site, folder):
+    where = """() => {
+      const box = document.activeElement.getBoundingClientRect();
+      return box.right > 0 && box.left < innerWidth && box.bottom > 0 && box.top < innerHeight;
+    }"""
+    with open_page(chromium, width=360, height=740) as page:
+        page.goto((site / f"{folder}index.html").as_uri())
+        for _ in range(12):  # past the skip link, into the list of pages
+            page.keyboard.press("Tab")
+            page.wait_for_function(where)
