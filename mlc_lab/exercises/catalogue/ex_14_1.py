@@ -101,7 +101,7 @@ There are 32 banks, each a float wide. A multiprocessor has 64 KiB of shared mem
     ),
     reference=truth,
     wrong=lambda v: [
-        Wrong({**truth(v), "column": 32}, 3, "takes several values"),
+        Wrong({**truth(v), "column": 32}, 3, "were a multiple of 32"),
         Wrong({**truth(v), "column": 1}, 3, "only an odd length"),
         Wrong({**truth(v), "stride": v.stride}, 4, "no divisor in common with 32"),
         Wrong({**truth(v), "blocks": v.by_warps, "limit": "warps"}, 3, "do not fit into 64 KiB"),
