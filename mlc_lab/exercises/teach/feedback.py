@@ -42,7 +42,7 @@ def page(one: Graded, folder: str | Path | None = None, solutions: bool = False)
         variant = get(id, folder).variant(result.seed)
         made.append(cards.kept(variant, shown_answer(one.answers.get(id)), result,
                                solution=solutions))
-    told = [text("{points} of {all} points", "command").format(points=one.points, all=one.of),
+    told = [text("{points} of {all} points.", "command").format(points=one.points, all=one.of),
             one.problem and text("What was handed in could not be read: {problem}",
                                  "command").format(problem=one.problem),
             one.late and text("It was handed in late.", "command")]
