@@ -211,7 +211,9 @@ def _value(wanted: Field, value: Any) -> Any:
         raise AnswerError(told + "list of choices", f"they are {', '.join(wanted.choices)}")
     for item in values:
         if item not in wanted.choices:
+            spaced = any(" " in choice for choice in wanted.choices)
             raise AnswerError(f"{wanted.name}: {shown(item)} is none of the choices",
+                              f"they are {', '.join(map(repr, wanted.choices))}" if spaced else
                               f"they are {', '.join(wanted.choices)}")
     if wanted.kind == "order" and sorted(values) != sorted(wanted.choices):
         raise AnswerError(f"{wanted.name}: an order has each of {', '.join(wanted.choices)} once")

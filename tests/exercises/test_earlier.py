@@ -67,3 +67,19 @@ def test_a_store_outside_of_a_buffer_is_shown_as_a_line():
     wrong = [line for line in variant.reference.split("\n") if "T.where" not in line]
     row = marks(variant, "\n".join(wrong)).rows[-1]
     assert row.says.endswith("in: C[vi, vj] = T.float32(0.0)") and "\n" not in row.says
+
+
+def test_an_input_that_is_written_was_not_forgotten_before():
+    variant = exercises.get("01.1").variant(2)
+    v = variant.values
+    found = str(marks(variant, f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), B: T.Buffer(({v.m},), "float32"),
+         C: T.Buffer(({v.n}, {v.m}), "float32")):
+    for i, j in T.grid({v.n}, {v.m}):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = A[vi, vj] + B[vj]
+            C[vi, vj] = A[vi, vj]
+"""))
+    assert "A[0, 0] is" in found and "before that" not in found

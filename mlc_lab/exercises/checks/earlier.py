@@ -48,16 +48,14 @@ def earlier(have: IRModule, want: IRModule, arrays: Sequence[np.ndarray], differ
 
 def _stale(have: IRModule, want: IRModule, arrays: Sequence[np.ndarray]) -> Earlier | None:
     """The first element that is read before it is written, of a buffer that the program writes,
-    unless the reference reads that parameter so too."""
-    found = _read_first(have, arrays)
-    if not found:
-        return None
+    unless the reference reads that parameter so too: then it is an input."""
+    found, stored = _read_first(have, arrays)
     func, other = only_function(have)[1], only_function(want)[1]
-    fine = {number for number in range(len(other.params))
-            if _data(other, number) in _read_first(want, arrays)}
+    right = _read_first(want, arrays)[0]
+    fine = {number for number in range(len(other.params)) if _data(other, number) in right}
     mine = {_data(func, number): number for number in range(len(func.params))}
     for data, (access, log) in found.items():
-        if mine.get(data) in fine:
+        if data not in stored or mine.get(data) in fine:
             continue
         loops = dict(zip((v.name for v in log.loops[access.site]), access.iteration))
         return Earlier(f"before that, {_element(access)} was read at {_at(loops)}, and nothing had "
@@ -65,9 +63,10 @@ def _stale(have: IRModule, want: IRModule, arrays: Sequence[np.ndarray]) -> Earl
     return None
 
 
-def _read_first(mod: IRModule, arrays: Sequence[np.ndarray]) -> dict[Var, tuple[Any, AccessLog]]:
-    """The first read of an element that nothing has written, by the memory of the buffers that are
-    written somewhere."""
+def _read_first(mod: IRModule, arrays: Sequence[np.ndarray]
+                ) -> tuple[dict[Var, tuple[Any, AccessLog]], set[Var]]:
+    """The first read of an element that nothing has written, by the memory of its buffer; and the
+    memory of the buffers that are written."""
     log = AccessLog()
     interpret(mod, *[a.copy() for a in arrays], record=log, func_name=only_function(mod)[0])
     written: set[tuple[Var, int]] = set()
@@ -78,8 +77,7 @@ def _read_first(mod: IRModule, arrays: Sequence[np.ndarray]) -> dict[Var, tuple[
             written.add((data, access.index))
         elif data not in first and (data, access.index) not in written:
             first[data] = access
-    stored = {data for data, _ in written}
-    return {data: (access, log) for data, access in first.items() if data in stored}
+    return {data: (access, log) for data, access in first.items()}, {data for data, _ in written}
 
 
 def _other_values(have: IRModule, want: IRModule, arrays: Sequence[np.ndarray], differs: Differs
