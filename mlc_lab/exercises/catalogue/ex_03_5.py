@@ -53,6 +53,7 @@ def given(v: Values) -> list[str]:
     """The given steps, of a schedule in which the last one is legal, without the one that makes it
     so."""
     sch = TextReader({}, product_and_relu(v.n, v.m, v.k)).read(lines(v, CASES[v.case][2])).sch
+    assert sch is not None
     steps = steps_of(sch.trace)
     return [*steps[:-2], steps[-1]]
 

@@ -119,6 +119,7 @@ def _kind(buffer: Buffer) -> tuple[str, tuple[int, ...]] | None:
 def _seen(name: str, func: PrimFunc, buffer: Buffer, arrays: Sequence[np.ndarray]
           ) -> tuple[np.ndarray, AccessLog]:
     """What a buffer that the root block allocates holds at the end: it becomes a parameter."""
+    assert type(func.body) is BlockRealize  # `_between` found the buffer in it
     root = func.body.block
     kept = [b for b in root.alloc_buffers if b is not buffer]
     param = Var(buffer.name, "handle")
