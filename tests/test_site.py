@@ -111,3 +111,41 @@ def test_chinese_is_searched_without_a_dictionary_of_words(chromium, site):
         page.goto((site / "zh/search.html").as_uri() + "?q=张量程序")
         page.locator("#search-results a").first.wait_for()
         assert "张量程序抽象" in page.locator("#search-results").inner_text()
+
+
+def test_what_is_not_there_leads_on_in_both_languages(site):
+    sys.path.insert(0, str(ROOT / "website"))
+    import not_found
+
+    page = (site / "404.html").read_text("utf-8")
+    assert page == not_found.page() and "No such page" in page and "没有这个页面" in page
+    notebook = (ROOT / "notebooks/02_tensorir_and_blocks.ipynb").read_text("utf-8")
+    assert f"https://mlc-lab.github.io{not_found.PLACE}notebooks/02_" in notebook
+    assert "<script" not in page and 'src="' not in page
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_of_a_wrong_address_is_clean_for_axe(chromium, site, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    with open_page(chromium, scheme=scheme, width=360) as page:
+        page.goto((site / "404.html").as_uri())
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "All lessons"
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        found = axe.Axe().run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
+        assert not found.response["violations"], found.generate_report()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("folder", ["", "zh/"])
+def test_what_has_the_focus_is_seen_on_a_phone(chromium, site, folder):
+    where = """() => {
+      const box = document.activeElement.getBoundingClientRect();
+      return box.right > 0 && box.left < innerWidth && box.bottom > 0 && box.top < innerHeight;
+    }"""
+    with open_page(chromium, width=360, height=740) as page:
+        page.goto((site / f"{folder}index.html").as_uri())
+        for _ in range(12):  # past the skip link, into the list of pages
+            page.keyboard.press("Tab")
+            page.wait_for_function(where)

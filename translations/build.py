@@ -72,6 +72,10 @@ def of_exercises() -> Iterator[tuple[str, str, str]]:
     yield from of_checks()
 
 
+#: words that are drawn, and stand in a statement or a hint
+_DRAWN = re.compile(r"[\w,' ]+( [a-z]+){3,}[\w,' ]*")
+
+
 def of_checks() -> Iterator[tuple[str, str, str]]:
     """The same of what exercises check and ask: `row(...)` and `Field(...)`, choices in words."""
     for path in sorted((ROOT / "mlc_lab" / "exercises" / "catalogue").glob("ex_*.py")):
@@ -83,6 +87,11 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
                     if lessons.has_words(re.sub(r"\{\w+\}", "", message)):
                         yield "exercises", message, path.relative_to(ROOT).as_posix()
     for exercise in catalogue():
+        for name, value in (pair for seed in range(8)
+                            for pair in vars(exercise.variant(seed).values).items()):
+            if (isinstance(value, str) and _DRAWN.fullmatch(value)
+                    and "{" + name + "}" in "".join((exercise.statement, *exercise.hints))):
+                yield "exercises", value, f"exercise {exercise.id}"
         asked = [{choice for field in exercise.variant(seed).fields for choice in field.choices}
                  for seed in range(4)] if exercise.fields else [set()]
         for choice in sorted(set.intersection(*asked)):  # others are names of the variant
@@ -94,22 +103,50 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
 #: a place for a value in a text
 _PLACE = re.compile(r"\{\w*\}")
 #: what is no name, pattern or setting: words and places with spaces between them
-_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()/,\"=@-]*([;:]? [\w{}.'()/,\"=@-]+)+[;:]?")
+_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()[\]/,\"=@-]*"
+                     r"([;:]? [\w{}.'()[\]/,\"=@%*+-]+)+[;:?]?")
+
+
+#: what exercises say before there is an answer, or in tests: by call, which arguments; all by None
+_BEFORE: dict[str, tuple[object, ...] | None] = {
+    "row": (0, 1, 2), "Field": None, "Wrong": None,
+    "Exercise": ("id", "title", "kind", "statement", "hints", "reference", "program")}
+#: a word of a sentence and something else, and no code of a program
+_SENTENCE = re.compile(r"(?!.*\b(T|R|sch)\.\w+\()(?!.*\w = [\w.]+\()(?!def |for )"
+                       r"(.* )?[A-Za-z]?[a-z']+[,;:?]? .*")
 
 
 def of_marks() -> Iterator[tuple[str, str, str]]:
-    """What checks of exercises say of an answer: the parts of which they put it together."""
-    for path in sorted((ROOT / "mlc_lab" / "exercises" / "checks").glob("*.py")):
+    """What checks of exercises say of an answer, and exercises whose checks are their own: the
+    parts of which they put it together."""
+    folder = ROOT / "mlc_lab" / "exercises"
+    for path in [folder / "judging.py", *sorted((folder / "checks").glob("*.py")),
+                 *sorted((folder / "catalogue").glob("ex_*.py"))]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        inside = {id(part) for node in ast.walk(tree) for part in (
-            node.values if isinstance(node, ast.JoinedStr) else
-            [node.value] if isinstance(node, ast.Expr) else [])}  # parts of a text; docstrings
+        inside = {id(part) for node in ast.walk(tree) for part in _unsaid(node)}
         for node in ast.walk(tree):
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
                 for message in (part for form in _forms(node) for part in form.split(". ")):
                     message = re.sub(r"(?<!\.)\.$", "", message.strip("; ").lstrip(".; "))
-                    if _PHRASE.fullmatch(message) and lessons.has_words(_PLACE.sub("", message)):
+                    message = re.sub(r"^\(([^()]*)\)$", r"\1", message)  # `told` looks inside
+                    if _PHRASE.fullmatch(message) and lessons.has_words(
+                            _PLACE.sub("", message)) and (
+                            path.parent.name == "checks" or _SENTENCE.fullmatch(message)):
                         yield "checks", message, path.relative_to(ROOT).as_posix()
+
+
+def _unsaid(node: ast.AST) -> Iterator[ast.AST]:
+    """What is no text of its own under a node: parts of a text, docstrings, what is said before."""
+    match node:
+        case ast.JoinedStr(values=parts):
+            yield from parts
+        case ast.Expr(value=value):
+            yield value
+        case ast.Call(func=ast.Name(name)) if name in _BEFORE:
+            which = _BEFORE[name]
+            for at, part in [*enumerate(node.args), *((k.arg, k.value) for k in node.keywords)]:
+                if which is None or at in which:
+                    yield from ast.walk(part)
 
 
 def _forms(said: ast.expr) -> list[str]:

@@ -39,6 +39,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(HERE)]
 
 import links  # noqa: E402
 import nbformat  # noqa: E402
+import not_found  # noqa: E402
 
 from mlc_lab.language import LANGUAGES, VARIABLE  # noqa: E402
 from mlc_lab.language.lessons import in_language  # noqa: E402
@@ -442,6 +443,7 @@ def main() -> int:
         return failed
     mended(html)
     language_links(html)
+    (html / "404.html").write_text(not_found.page(), encoding="utf-8")
     wrong = links.check(html)
     for line in wrong:
         print(line)

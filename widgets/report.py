@@ -16,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from mlc_lab.exercises.teach.class_report import counts, marks_in, report_of
+from mlc_lab.language import text
+from mlc_lab.language import told as said
 from mlc_lab.workers.pool import Worker
 
 from . import export
@@ -117,16 +119,23 @@ class ClassReport(View):
 
 def told(report: dict[str, Any]) -> tuple[str, str]:
     """A report as text, and as HTML that needs no scripts."""
-    lines, texts = [f"{report['title']}: {len(report['students'])} students"], report["texts"]
+    head = text("{title}: students: {count}", "views")
+    lines, texts = [head.format(title=report["title"], count=len(report["students"]))], (
+        report["texts"])
     parts = [f"<p><b>{escape(lines[0])}</b></p>"]
     for exercise, found, groups in zip(report["exercises"], counts(report), report["groups"]):
-        line = (f"{exercise['id']} {exercise['title']}: {found['given']} answers, "
-                f"{found['solved']} solved, {found['mean']:.1f} of {exercise['of']} points")
-        rows = [f"  {count:4} of {found['given']}  {row['title']}"
+        line = text("{id} {title}: answers: {given}, solved: {solved}, on average {mean} of {of} "
+                    "points", "views").format(
+            id=exercise["id"], title=exercise["title"], given=found["given"],
+            solved=found["solved"], mean=f"{found['mean']:.1f}", of=exercise["of"])
+        passed, alike = text("{count} of {all}", "views"), text("{count} wrong in the same way",
+                                                                "views")
+        rows = [f"  {passed.format(count=f'{count:4}', all=found['given'])}  "
+                f"{row['title']}"
                 for row, count in zip(exercise["rows"], found["rows"])]
-        wrong = [f"  {len(group['students'])} wrong in the same way"
-                 + (f": {texts[group['says']]}" if group["says"] >= 0 else "")
-                 for group in groups[:3] if len(group["students"]) > 1]
+        wrong = ["  " + alike.format(count=len(group["students"])) + (
+            f": {said(texts[group['says']], 'checks')}" if group["says"] >= 0 else "")
+            for group in groups[:3] if len(group["students"]) > 1]
         lines += [line, *rows, *wrong]
         body = escape("\n".join([*rows, *wrong]))
         parts.append(f"<details><summary>{escape(line)}</summary><pre>{body}</pre></details>")

@@ -86,8 +86,9 @@ def minutes(cells: Sequence[dict[str, Any]]) -> int:
             total += CELL + LINE * sum(bool(line.strip()) for line in text.splitlines())
             continue
         total += words_of(text) / WORDS
-        if re.match(r"#+ (Exercises|练习)", text):
-            total += EXERCISE * len(re.findall(r"^\d+\. ", text, re.M))
+        asked = re.search(r"^#+ (?:Exercises|练习)$(.*?)(?=^#|^<details>|\Z)", text, re.M | re.S)
+        if asked:  # not their answers, which stand behind them
+            total += EXERCISE * len(re.findall(r"^\d+\. ", asked[1], re.M))
     return 5 * math.ceil(total / 5)
 
 

@@ -84,6 +84,11 @@ class Options(NamedTuple):
         return self.record is not None or self.check_regions or self.check_uninitialized
 
 
+def _line(node: Node) -> str:
+    """A load or a store as it stands in the program, without the declarations of what it uses."""
+    return repr(node).rstrip().split("\n")[-1]
+
+
 class ActiveBlock:
     """A block being compiled: which slot holds its regions, which buffers it allocates."""
 
@@ -333,7 +338,7 @@ class AccessCompiler(ExprCompiler):
             indices = ", ".join(str(c(env)) for c in codes)
             verb = "write" if isinstance(node, S.BufferStore) else "read"
             error = OutOfBounds(f"{self.name}: {verb} of {buffer.name}[{indices}] outside of its "
-                                f"shape {view(env).shape}{self.where(env)}, in: {node!r}")
+                                f"shape {view(env).shape}{self.where(env)}, in: {_line(node)}")
             error.node, error.element = node, f"{buffer.name}[{indices}]"
             raise error
 
@@ -479,7 +484,8 @@ class AccessCompiler(ExprCompiler):
                     view.shadow[at] = True
                 elif not view.shadow[at].all():
                     raise InterpError(f"{self.name}: read of element {flat} of {buffer.name}, "
-                                      f"which was never written{self.where(env)}, in: {node!r}")
+                                      f"which was never written{self.where(env)}, in: "
+                                      f"{_line(node)}")
             if record is not None:
                 record(Access(buffer, flat, write, tuple(env[s] for s in loop_slots), site))
 
@@ -499,4 +505,4 @@ class AccessCompiler(ExprCompiler):
         text = ", ".join(map(str, point))
         raise InterpError(
             f"{self.name}: block {block.name!r} {verb} {buffer.name}[{text}], which its "
-            f"T.{field}(...) does not declare{self.where(env)}, in: {node!r}")
+            f"T.{field}(...) does not declare{self.where(env)}, in: {_line(node)}")

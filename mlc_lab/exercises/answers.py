@@ -5,8 +5,9 @@
                   as a workbench reads them; {"trace": a trace's JSON}; a Schedule, which is kept as
                   its trace
     program       TVMScript, which is parsed and not run; an IRModule or PrimFunc, kept as its text
-    prediction    {field: number, choice, list of choices, or marks in a picture, as a list or a
-                  text (`pictures.py`)}; of a single field the value alone
+    prediction    {field: number, choice, choices as a list or a text with commas between them, or
+                  marks in a picture, as a list or a text (`pictures.py`)}; of a single field the
+                  value alone
     space         lines of a schedule that leave choices open (sch.sample_...), or a function of
                   `sch` with such lines, which are read and not run
     function      Python functions, as text; or a function, whose text is kept. The one kind that
@@ -22,9 +23,10 @@ import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..ir.diagnostics import DiagnosticError
 from ..ir.module import IRModule
 from ..observe.outside import calls_outside
-from ..observe.typed_text import TextReader
+from ..observe.typed_text import TextReader, defines_program
 from ..reading import MISTAKES, DataError, MLCError, reason, shown
 from ..reading.python_text import parse_python
 from ..schedule import Schedule, Trace
@@ -138,8 +140,19 @@ def as_schedule(variant: Variant, data: Any) -> Answer:
 
 def _program(data: str) -> Answer:
     found = TextReader().read(data)
+    if found.mod is None and _without_program(data):
+        raise AnswerError("there is no program in the answer" if data.strip() else
+                          "the answer is empty",
+                          "write def main(...) under @T.prim_func, or a class under @I.ir_module")
     _raise(found.error, data)
     return Answer("program", found.mod)
+
+
+def _without_program(data: str) -> bool:
+    try:
+        return not defines_program(data)
+    except DiagnosticError:
+        return False  # it is no Python, which the reader has said
 
 
 def _source(function: Any) -> str:
@@ -186,17 +199,21 @@ def _value(wanted: Field, value: Any) -> Any:
     told = f"{wanted.name}: {shown(value)} is no "
     if wanted.kind == "number":
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise AnswerError(told + "number")
+            raise AnswerError(told + "number", "write digits, as 12 or 0.5")
         return value
     if wanted.picture is not None:
         return _marked(wanted, value)
     one = wanted.kind == "choice"
+    if not one and isinstance(value, str):
+        value = [value] if value in wanted.choices else [part.strip() for part in value.split(",")]
     values = [value] if one else list(value) if isinstance(value, (list, tuple)) else None
     if values is None:
-        raise AnswerError(told + "list of choices")
+        raise AnswerError(told + "list of choices", f"they are {', '.join(wanted.choices)}")
     for item in values:
         if item not in wanted.choices:
+            spaced = any(" " in choice for choice in wanted.choices)
             raise AnswerError(f"{wanted.name}: {shown(item)} is none of the choices",
+                              f"they are {', '.join(map(repr, wanted.choices))}" if spaced else
                               f"they are {', '.join(wanted.choices)}")
     if wanted.kind == "order" and sorted(values) != sorted(wanted.choices):
         raise AnswerError(f"{wanted.name}: an order has each of {', '.join(wanted.choices)} once")

@@ -56,8 +56,7 @@ def exercise(args: argparse.Namespace) -> int:
     if args.answer is None:
         print(shown(variant))
         return 0
-    text = sys.stdin.read() if args.answer == "-" else Path(args.answer).read_text("utf-8")
-    answer = from_text(variant, text)
+    answer = from_text(variant, _read(args.answer))
     if args.json:
         result = check(args.id, answer, args.seed, args.folder, lambda row: None)
         print(result.as_json())
@@ -68,6 +67,16 @@ def exercise(args: argparse.Namespace) -> int:
         if problem:
             print(f"mlc-lab: {problem}", file=sys.stderr)
     return 0 if result.solved else NOT_SOLVED
+
+
+def _read(name: str) -> str:
+    """The text of a file, or of standard input."""
+    if name == "-":
+        return sys.stdin.read()
+    try:
+        return Path(name).read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError(f"{name} is no text in UTF-8: save it as that") from None
 
 
 def _told_row_by_row(variant: Variant, answer: object, folder: str | None) -> Result:
@@ -97,19 +106,28 @@ def from_text(variant: Variant, text: str) -> Any:
     `field: value`, or the value alone of a single field."""
     if variant.exercise.kind != "prediction":
         return read_json(text, "the answer") if text.lstrip().startswith("{") else text
-    fields = [field for field in variant.fields if field.picture is not None]
-    if not fields or text.lstrip()[:1] in ("{", "[", '"'):
+    if text.lstrip()[:1] in ("{", "[", '"'):
         return read_json(text, "the answer")
     names = "|".join(re.escape(field.name) for field in variant.fields)
     head, *parts = re.split(rf"^[ \t]*({names})[ \t]*:", text, flags=re.M)
     if not parts and len(variant.fields) == 1:
-        return {variant.fields[0].name: text.strip()}
+        return {variant.fields[0].name: _value(variant.fields[0], text)}
     if not parts or head.strip():
         raise DataError(f"the answer has lines 'field: value'; the fields are "
                         f"{', '.join(field.name for field in variant.fields)}")
-    marked = {field.name for field in fields}
-    return {name: value.strip() if name in marked else read_json(value, f"the answer's {name}")
-            for name, value in zip(parts[::2], parts[1::2])}
+    fields = {field.name: field for field in variant.fields}
+    return {name: _value(fields[name], value) for name, value in zip(parts[::2], parts[1::2])}
+
+
+def _value(field: Field, text: str) -> Any:
+    """What stands for a field: JSON where it is that; other text is what it says."""
+    text = text.strip()
+    if field.kind == "number" or text[:1] in ("[", '"'):
+        try:
+            return read_json(text, "")
+        except DataError:
+            pass  # checking says what it should be
+    return text
 
 
 def as_text(answer: Any) -> str:
@@ -144,9 +162,12 @@ def shown(variant: Variant) -> str:
         lines += [variant.program.script(), ""]
     for field in variant.fields:
         lines.append(asked(field))
-    points = text("{count} points: {what}", "command")
-    lines += ["  " + points.format(count=check.points, what=filled(check.title, "exercises"))
-              for check in variant.checks]
+    if len(variant.fields) > 1:
+        lines.append(text("  An answer has a line for each of them: {lines}", "command").format(
+            lines=", ".join(f"{field.name}: ..." for field in variant.fields)))
+    one, more = text("1 point: {what}", "command"), text("{count} points: {what}", "command")
+    lines += ["  " + (one if check.points == 1 else more).format(
+        count=check.points, what=filled(check.title, "exercises")) for check in variant.checks]
     return "\n".join(lines)
 
 

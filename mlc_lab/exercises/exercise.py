@@ -221,9 +221,10 @@ class Variant:
 
 
 def _filled(words: str, values: Values) -> str:
-    """A text with {name} replaced; other braces stay."""
+    """A text with {name} replaced, by a value or what it is called in the reader's language; other
+    braces stay."""
     for name, value in vars(values).items():
-        words = words.replace("{" + name + "}", str(value))
+        words = words.replace("{" + name + "}", text(str(value), "exercises"))
     return words
 
 

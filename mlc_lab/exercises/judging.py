@@ -17,6 +17,10 @@ from .result import Found, Result, Row
 from .watching import watched
 
 
+#: kinds of rows that say whether the answer computes what it should
+_COMPUTES = ("equivalent", "same_graph")
+
+
 def marks(variant: Variant, data: Any) -> Result:
     """The marks of an answer, by all checks in order; see `marking`."""
     made = marking(variant, data)
@@ -37,12 +41,14 @@ def marking(variant: Variant, data: object) -> Generator[Row, None, Result]:
         answer = read(variant, data)
     except AnswerError as error:
         return unread(variant, error)
-    rows, wrong = [], False
+    rows: list[Row] = []
+    wrong = ""
     try:
         for asked in variant.checks:
             found = _found(asked, answer, variant)
-            decides = asked.kind in ("equivalent", "same_graph") or asked.options.get("decides")
-            wrong |= bool(decides) and not found.passed
+            if not (wrong or found.passed):
+                wrong = ("the program computes something else" if asked.kind in _COMPUTES else
+                         "a row above comes first" if asked.options.get("decides") else "")
             rows.append(_row(asked, found, wrong))
             yield rows[-1]
         return Result(variant.exercise.id, variant.seed, rows)
@@ -50,12 +56,12 @@ def marking(variant: Variant, data: object) -> Generator[Row, None, Result]:
         answer.close()
 
 
-def _row(asked: Check, found: Found, wrong: bool) -> Row:
-    """The marks that a check gives; `wrong`: whether the program computes something else."""
+def _row(asked: Check, found: Found, wrong: str) -> Row:
+    """The marks that a check gives; `wrong`: why a row above leaves no points to it, or ""."""
     passed = found.passed and not wrong
     says = found.says
     if found.passed and wrong:
-        says = "no points: the program computes something else" + (f" ({says})" if says else "")
+        says = f"no points: {wrong}" + (f" ({says})" if says else "")
     reached = 0 if wrong else asked.points if passed else int(asked.points * found.part)
     return Row(asked.kind, asked.title, reached, asked.points, passed, says, found.place)
 

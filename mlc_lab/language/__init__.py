@@ -109,6 +109,7 @@ def told(message: str, domain: str, language: str | None = None) -> str:
             or _matched(message, domain, language, "; ")
             or _apart(message, "; ", comma, domain, language)
             or _matched(message, domain, language) or _headed(message, domain, language)
+            or _bracketed(message, domain, language)
             or message)
 
 
@@ -139,6 +140,15 @@ def _headed(message: str, domain: str, language: str) -> str | None:
     head, colon, rest = message.partition(": ")
     said = text(head + ":", domain, language)
     return said + told(rest, domain, language) if colon and said != head + ":" else None
+
+
+def _bracketed(message: str, domain: str, language: str) -> str | None:
+    """A text with another one in brackets behind it."""
+    match = re.fullmatch(r"(.*\S)? \((.*)\)", message)
+    if match is None:
+        return None
+    made = [told(part or "", domain, language) for part in match.groups()]
+    return f"{made[0]}（{made[1]}）" if made != [match[1] or "", match[2]] else None
 
 
 def texts(domain: str, language: str) -> dict[str, str]:

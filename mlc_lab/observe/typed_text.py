@@ -290,6 +290,11 @@ def units(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def defines_program(text: str) -> bool:
+    """Whether a text has a program in it. Raises DiagnosticError for what is no Python."""
+    return any(map(_is_program, parse_dedented(text, "<text>")[1].body))
+
+
 def _is_program(stmt: ast.stmt) -> bool:
     return isinstance(stmt, ast.ClassDef) or (
         isinstance(stmt, ast.FunctionDef) and bool(stmt.decorator_list))
@@ -305,4 +310,4 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN)
 
 
-__all__ = ["MOST_TEXT", "Number", "Read", "TextReader", "as_module", "units"]
+__all__ = ["MOST_TEXT", "Number", "Read", "TextReader", "as_module", "defines_program", "units"]

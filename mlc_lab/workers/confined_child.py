@@ -41,7 +41,11 @@ def main() -> None:
     first = json.loads(lines.readline())
 
     def say(value: Any) -> None:
-        data = json.dumps(value, allow_nan=False, default=_plain).encode() + b"\n"
+        try:
+            data = json.dumps(value, allow_nan=False, default=_plain).encode() + b"\n"
+        except ValueError as error:
+            raise ValueError("it returned NaN or an infinity, and numbers are asked for"
+                             if "float" in str(error) else str(error)) from None
         while data:
             data = data[sink.write(data) or 0:]
 

@@ -1,5 +1,7 @@
 """The laws of every exercise: its reference has all points, each typical mistake what it should."""
 
+import json
+import re
 import time
 from collections import Counter
 from pathlib import Path
@@ -11,6 +13,7 @@ from mlc_lab.exercises.checks import CHECKS
 from mlc_lab.exercises.judging import marks
 
 CATALOGUE = exercises.catalogue()
+NOTEBOOKS = Path(__file__).parent.parent.parent / "notebooks"
 #: variants of each exercise: so many at least, and at most, as many as can be tried in the
 #: processor's seconds. `python tests/exercises/variants.py` tries all
 LEAST, MOST, SECONDS = 4, 200, 1.5
@@ -48,9 +51,21 @@ def test_a_variant_is_what_its_seed_says(exercise):
 
 
 def test_each_lesson_ends_in_its_exercises():
-    notebooks = Path(__file__).parent.parent.parent / "notebooks"
     for exercise in CATALOGUE:
-        (lesson,) = notebooks.glob(f"{exercise.id[:2]}_*.ipynb")
+        (lesson,) = NOTEBOOKS.glob(f"{exercise.id[:2]}_*.ipynb")
         assert f'exercise(\\"{exercise.id}\\")' in lesson.read_text(encoding="utf-8"), exercise.id
     count = Counter(exercise.lesson for exercise in CATALOGUE)
     assert min(count.values()) >= 3, count
+
+
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("[0-9]*.ipynb")), ids=lambda p: p.stem)
+def test_exercises_of_a_lesson_are_checked_or_answered(path):
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    sources = ["".join(cell["source"]) for cell in cells]
+    asked = "\n".join(s[s.index("## Exercises"):] for s in sources if "## Exercises" in s)
+    if re.search(r"^1\. ", asked, re.M):
+        assert "<summary>Answers, to compare with yours</summary>" in asked
+    told = re.search(r"(\w+) are on cards", asked)
+    cards = sum('exercise("' in source for source in sources)
+    words = {"Two": 2, "Three": 3, "Four": 4}
+    assert told is None or words[told[1]] == cards

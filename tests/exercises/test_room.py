@@ -61,6 +61,15 @@ def test_what_is_so_is_what_the_stepper_says():
     assert "6.56× faster" in found[1]["says"]
 
 
+def test_a_change_within_noise_that_is_large_is_not_called_the_same():
+    noisy = recording()
+    cost = noisy.programs[noisy.steps[2].after].cost
+    cost["spread"] = 8.0
+    found = truth_of(noisy, questions_of([noisy])[1])
+    assert found["legal"] == "legal" and found["speed"] is found["factor"] is None
+    assert found["says"][-1] == "the times are too noisy to tell (6.56× faster)"
+
+
 def test_a_question_tells_nothing_of_its_answer():
     asked = questions_of([recording()])
     assert [one["step"] for one in asked] == [1, 2, 3, 4, 5, 6]

@@ -19,6 +19,8 @@ FORMS = {
     "half-width quotes around Chinese": rf'(?<![\w=])"[^",。，]*[{HAN}][^",。，]*"',
     "no space between Chinese and Latin": rf"[{HAN}][A-Za-z0-9`]|[A-Za-z0-9`%][{HAN}]",
     "a space beside full-width punctuation": r"\S [，。；：、？！）]|[，。；：、？！（] (?=\S)",
+    "a line that ends within a sentence, which is read as a space":
+        rf"[{HAN}，；：、]\n(?=[{HAN}（“])",
     "a word twice": "的的|了了|，，|。。|是是|在在",
     "English": r"[A-Za-z][a-z]+(?: [A-Za-z][a-z'-]*,?){3,}\b(?! \d| [A-Za-z])",
 }

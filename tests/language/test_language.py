@@ -92,14 +92,28 @@ def test_a_text_of_several_is_told_part_by_part(chinese):
     assert language.told("nobody wrote it", "some", "en") == "nobody wrote it"
 
 
-@pytest.mark.parametrize("id", ["01.1", "02.1", "03.1", "03.2", "05.2", "06.2", "15.1"])
-def test_what_a_wrong_answer_is_told_is_chinese(id):
+@pytest.mark.parametrize("id", [
+    "01.1", "01.5", "02.1", "02.2", "02.4", "03.1", "03.2", "04.4", "05.1", "05.2", "06.2", "08.3",
+    "09.1", "09.2", "09.3", "10.1", "10.3", "11.2", "11.3", "12.4", "13.3", "14.3", "15.1", "15.2",
+    "16.3"])
+def test_what_answers_are_told_is_chinese(id):
     variant = get(id).variant(1)
-    said = [row.says for row in marks(variant, variant.wrong[0].answer).rows if row.says]
+    answers = [variant.reference, *(wrong.answer for wrong in variant.wrong)]
+    said = {row.says for answer in answers for row in marks(variant, answer).rows if row.says}
     assert said
-    for says in said:
+    for says in said - {says for says in said if "\n" in says}:  # errors are English
         found = language.told(says, "checks", "zh")
         assert not re.search(r"[A-Za-z]{2,} [A-Za-z]{2,} [A-Za-z]{2,}", found), found
+
+
+def test_words_that_are_drawn_are_chinese(monkeypatch):
+    monkeypatch.setenv(language.VARIABLE, "zh")
+    for exercise in exercises():
+        for seed in range(3):
+            variant = exercise.variant(seed)
+            for said in (variant.statement, *variant.hints):
+                plain = re.sub(r"```.*?```|`[^`]*`", "", said, flags=re.S)
+                assert not re.search(r"[a-z]{3,} [a-z]{2,} [a-z]{3,}", plain), plain
 
 
 def test_what_exercises_check_and_ask_is_translated():

@@ -49,6 +49,11 @@ def test_the_map_has_every_lesson_with_its_duration():
     assert len(known) >= 12
 
 
+def test_the_map_says_how_long_all_of_it_takes():
+    told = re.search(r"All of them: about (\d+) hours", START.read_text(encoding="utf-8"))
+    assert abs(int(told[1]) - sum(int(time) for _, _, time in map_rows()) / 60) <= 1
+
+
 def test_the_map_says_where_to_start_and_is_first_in_the_folder():
     text = START.read_text(encoding="utf-8")
     assert text.count("start here:") == 1 and sorted(NOTEBOOKS.glob("*.ipynb"))[0] == START
@@ -61,7 +66,10 @@ def test_a_duration_counts_words_code_cells_and_exercises():
     assert minutes([markdown("循环嵌套，" * 290)]) == 5  # no spaces between words
     assert minutes([markdown("循环嵌套，" * 310)]) == 10
     assert minutes([code("x = 1\n" * 30)]) == 5
-    assert minutes([markdown("## Exercises\n\n1. this\n2. that\n3. and that")]) == 20
+    asked = "## Exercises\n\n1. this\n2. that\n3. and that"
+    assert minutes([markdown(asked)]) == 20
+    answers = "\n\n<details><summary>Answers</summary>\n\n1. a\n2. b\n3. c\n\n</details>"
+    assert minutes([markdown(f"## The rule\n\n{asked}{answers}\n\n## Origins\n\n1. one")]) == 20
 
 
 def test_a_lesson_is_done_when_all_its_cells_were_run(tmp_path):

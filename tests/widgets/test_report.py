@@ -41,7 +41,7 @@ def test_an_answer_is_opened_beside_the_reference(view):
 
 def test_without_scripts_it_says_the_same(view):
     text, html = view._static()
-    assert "16 answers, 9 solved" in text and "4 wrong in the same way" in html
+    assert "answers: 16, solved: 9" in text and "4 wrong in the same way" in html
     assert "<script" not in html
 
 
@@ -104,3 +104,11 @@ def test_in_a_notebook_an_answer_opens_in_the_stepper(chromium, folder, tmp_path
         report.get_by_role("button", name="Open in the stepper").click()
         report.get_by_role("slider").first.wait_for()
         assert "bad 0" in report.locator(".of-schedule").first.inner_text()
+
+
+def test_it_is_read_in_chinese(folder, monkeypatch):
+    monkeypatch.setenv("MLC_LAB_LANGUAGE", "zh")
+    view = exercises.class_report(folder)
+    text, html = view._static()
+    assert "16 份答案，9 份做对" in text and "4 份错法相同" in html
+    assert not any(" are asked for" in said for said in view.data["texts"])

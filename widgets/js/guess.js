@@ -5,10 +5,11 @@
 // last step that was revealed, so nothing of what follows is in the page; answers and the count of
 // right ones are the model's `guesses`, kept with each view.
 
-import { digits, h, later, sure } from "./dom.js";
+import { digits, h, later } from "./dom.js";
 import { t } from "./words.js";
 
 const SAME = 1.1; // up to this ratio a change of time counts as about the same
+const SURE = 1.25; // the largest ratio that noise may explain of which that is said too
 const speeds = () => ({
   faster: t("▲ faster"),
   same: t("≈ about the same"),
@@ -16,10 +17,11 @@ const speeds = () => ({
 });
 
 /**
- * What a step does to the time: { kind: "faster" | "same" | "slower", text } or null if unknown.
+ * What a step does to the time: { kind: "faster" | "same" | "slower", text } or null if unknown;
+ * kind is null where the times are too noisy to tell.
  * @param {Data.Recording} recording
  * @param {number} at
- * @returns {{ kind: string, text: string } | null}
+ * @returns {{ kind: string | null, text: string } | null}
  */
 export function speedOf(recording, at) {
   const step = recording.steps[at];
@@ -34,7 +36,9 @@ export function speedOf(recording, at) {
       ? t("{ratio}× faster", { ratio: digits(ratio) })
       : t("{ratio}× slower", { ratio: digits(1 / ratio) });
   if (ratio < noise && 1 / ratio < noise)
-    return { kind: "same", text: t("about the same ({text})", { text }) };
+    return noise > SURE
+      ? { kind: null, text: t("the times are too noisy to tell ({text})", { text }) }
+      : { kind: "same", text: t("about the same ({text})", { text }) };
   return { kind: ratio > 1 ? "faster" : "slower", text };
 }
 
@@ -310,9 +314,10 @@ class Guessing {
         truth.legal === "legal" ? t("it is legal") : t("it is refused"),
       ],
     ];
-    if (truth.speed) {
-      const { text } = sure(speedOf(this.#recording, at));
-      rows.push([given.speed ? given.speed === truth.speed : null, text]);
+    const speed = speedOf(this.#recording, at);
+    if (speed) {
+      const judged = speed.kind && given.speed;
+      rows.push([judged ? given.speed === truth.speed : null, speed.text]);
     }
     return [
       h(

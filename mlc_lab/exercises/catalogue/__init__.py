@@ -10,12 +10,15 @@ import functools
 import hashlib
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 from pathlib import Path
 from types import ModuleType
 
-from ...reading import MISTAKES, reason, similar
-from ..exercise import Exercise, ExerciseError
+from ...reading import MISTAKES, MLCError, reason, similar
+from ..answers import read
+from ..checks import CHECKS
+from ..exercise import Check, Exercise, ExerciseError
 
 
 @functools.cache
@@ -40,7 +43,41 @@ def _loaded(file: Path, changed: int) -> ModuleType:
         spec.loader.exec_module(module)
     except (*MISTAKES, SyntaxError) as error:
         raise ExerciseError(f"{file.name} cannot be read: {reason(error)}") from error
+    if isinstance(getattr(module, "EXERCISE", None), Exercise):
+        _look_at(module.EXERCISE, file.name)
     return module
+
+
+def _look_at(exercise: Exercise, name: str) -> None:
+    """Make a variant of a teacher's exercise. Raises ExerciseError for what cannot be made, of
+    which students would be told as if it were their mistake."""
+    variant = exercise.variant(0)
+    written = ("reference",) * (exercise.kind in ("schedule", "program"))
+    for part in ("values", "statement", "program", "fields", "checks", *written):
+        try:
+            made = getattr(variant, part)
+            for check in made if part == "checks" else ():
+                _check_fits(check)
+            if part == "reference":
+                read(variant, made)
+        except (MLCError, *MISTAKES) as error:
+            where = "draw" if part == "values" else part
+            raise ExerciseError(f"{name}: {where}= of exercise {exercise.id}: {reason(error)}"
+                                ) from error
+
+
+def _check_fits(check: Check) -> None:
+    """Raises ExerciseError for a row that asks for a check, or an option, that there is not."""
+    if check.kind not in CHECKS:
+        close = similar(str(check.kind), CHECKS)
+        raise ExerciseError(f"there is no check {check.kind!r}" + (
+            f"; is {close[0]!r} meant?" if close else f"; there are {', '.join(CHECKS)}"))
+    if not isinstance(check.points, int) or check.points < 0:
+        raise ExerciseError(f"the points of {check.title!r} are a whole number, not "
+                            f"{check.points!r}")
+    known = list(inspect.signature(CHECKS[check.kind]).parameters)[2:]
+    for option in {*check.options} - {*known, "decides"}:
+        raise ExerciseError(f"{check.kind!r} has no option {option!r}; it has {', '.join(known)}")
 
 
 def _by_id(modules: list[ModuleType]) -> dict[str, Exercise]:
@@ -64,7 +101,9 @@ def get(id: str, folder: str | Path | None = None) -> Exercise:
     """An exercise by its id, as "03.2". Raises ExerciseError, naming those like it."""
     known = _all(folder)
     if id not in known:
-        close = similar(str(id), known, 3) or [e for e in known if e[:2] == str(id)[:2]]
+        lesson = str(id).split(".")[0]
+        close = [e for e in (f"0{id}", f"{lesson.zfill(2)}.1") if e in known][:1] or (
+            similar(str(id), known, 3))
         raise ExerciseError(f"there is no exercise {id!r}" + (
             f"; there are {', '.join(close)}" if close else ""))
     return known[id]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+from ...observe.typed_text import TextReader
+from ..checks.traces import steps_of
 from ..exercise import Exercise, Values, Wrong, row
 from .matrices import product_and_relu
 
@@ -47,9 +49,13 @@ def draw(rng: random.Random) -> dict[str, object]:
             "loops": CASES[case][0], "last": CASES[case][2]}
 
 
-def used(v: Values) -> tuple[str, ...]:
-    """The primitives that the repaired schedule has."""
-    return ("split", "split", "reorder", "vectorize", CASES[v.case][3])
+def given(v: Values) -> list[str]:
+    """The given steps, of a schedule in which the last one is legal, without the one that makes it
+    so."""
+    sch = TextReader({}, product_and_relu(v.n, v.m, v.k)).read(lines(v, CASES[v.case][2])).sch
+    assert sch is not None
+    steps = steps_of(sch.trace)
+    return [*steps[:-2], steps[-1]]
 
 
 EXERCISE = Exercise(
@@ -70,8 +76,8 @@ Put one more primitive into it so that it is legal, and leave the lines that are
     program=lambda v: product_and_relu(v.n, v.m, v.k),
     checks=lambda v: [
         row("equivalent", 1, "it computes the same", cases=1),
-        row("structure", 3, "the given steps are all there", uses=used(v)),
-        row("structure", 1, "one primitive more, and no other", most_steps=len(used(v)) + 1),
+        row("trace", 3, "the given steps are all there", keeps=given(v)),
+        row("structure", 1, "one primitive more, and no other", most_steps=6),
     ],
     hints=(
         "Hand it in as it is: the refusal names its rule. It would be broken since {reason}.",
@@ -81,7 +87,9 @@ Put one more primitive into it so that it is legal, and leave the lines that are
     reference=lambda v: lines(v, CASES[v.case][2]),
     wrong=lambda v: [
         Wrong(lines(v), 0, CASES[v.case][4]),
-        Wrong(lines(v, refused=False), 2, f"sch.{CASES[v.case][3]} was not used"),
+        Wrong(lines(v, refused=False), 2, f"not in its place: {CASES[v.case][3]}("),
+        Wrong(lines(v, CASES[v.case][2]).replace(f"[None, {v.rows}]", "[None, 2]"), 2,
+              "this step is not there"),
         Wrong(lines(v, "sch.unroll(i_1)"), 0, CASES[v.case][4]),
         Wrong(lines(v, "sch.unroll(i_1)\n" + CASES[v.case][2]), 4, "7 primitives; 6 suffice"),
     ],

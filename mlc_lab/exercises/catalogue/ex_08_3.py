@@ -57,7 +57,8 @@ A random search draws `a` anew in each trial, and does not remember what it drew
             says={sizes(v)[0] + len(list(tilings(v.m, 3))): "choices that are independent multiply",
                   sizes(v)[0] * len(list(tilings(v.m, 2))): "b has three factors, not two"}),
         row("prediction", 2, "trials for nine in ten", field="trials", equals=sizes(v)[2],
-            why="each trial misses it with the probability 1 - 1/N; (1 - 1/N)^t is at most 0.1",
+            why="each trial misses it with the probability (N-1)/N, all t with the power t of "
+                "that, which is 0.1 at most",
             says={math.ceil(0.9 * sizes(v)[0]): "that would be so if nothing were drawn twice",
                   sizes(v)[0]: "after as many trials as there are choices it has been drawn with a "
                                "probability of only about 63 %: others are drawn twice"}),

@@ -51,9 +51,10 @@ def worst(v: Values, have: list[float]) -> str:
     if not pairs:
         return ""
     _, a, b = max(pairs)
-    told = [f"{r} x {c} ({TIMES[r, c]} us, {features(r, c)['registers']} registers, "
-            f"{features(r, c)['sums']} vectors of sums)" for r, c in (a, b)]
-    return f"It ranks {told[1]} no lower than {told[0]}"
+    (x, y), (fast, slow) = (f"{r} x {c}" for r, c in (a, b)), (features(*t) for t in (a, b))
+    return (f"It ranks {y} no lower than {x}: {TIMES[b]} us with {slow['registers']} registers and "
+            f"sums in {slow['sums']} vectors, against {TIMES[a]} us with {fast['registers']} and "
+            f"{fast['sums']}")
 
 
 def first(v: Values):

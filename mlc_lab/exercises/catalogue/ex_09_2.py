@@ -56,9 +56,9 @@ def judged(v: Values, what: str):
                 told = f"mutate({tile}, {v.most}, {seed}) gave {str(new)[:60]}"
                 problem = illegal(tile, new, v.most, near)
                 if problem:
-                    return Found(False, f"{told}: {problem}")
+                    return Found(False, f"{told}; {problem}")
                 if what == "small" and near and tuple(new) not in near:
-                    return Found(False, f"{told}: more than one prime factor was moved. A small "
+                    return Found(False, f"{told}; more than one prime factor was moved. A small "
                                  "step keeps most of what made the trace good")
                 met.add(tuple(new))
             if what == "all" and len(near) <= 6 and not near <= met:

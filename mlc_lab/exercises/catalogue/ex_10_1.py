@@ -8,22 +8,24 @@ from ..exercise import Exercise, Field, Values, Wrong, row
 from ..result import Found
 
 TRIALS, STEP = 100, 20
-NAMES = ("conv", "dense", "softmax")
+#: the kernel that is slow and hard to better, the one that is called often and gains long, and the
+#: one that is soon as good as it gets
+NAMES = ("first", "second", "third")
 
 
 def draw(rng: random.Random) -> dict:
-    """Curves of three kernels: the best time after so many trials. One is slow and hard to better,
-    one is called often and gains long, one is soon as good as it gets."""
-    shares = {"conv": [1.0, 0.97, 0.95, 0.94, 0.935, 0.93],
-              "dense": [1.0, 0.78, 0.60, 0.48, 0.42, 0.41],
-              "softmax": [1.0, 0.50, 0.48, 0.475, 0.47, 0.47]}
-    start = {"conv": rng.randrange(380, 460, 10), "dense": rng.randrange(90, 120, 5),
-             "softmax": rng.randrange(50, 70, 5)}
+    """Curves of three kernels: the best time after so many trials."""
+    shares = {"first": [1.0, 0.97, 0.95, 0.94, 0.935, 0.93],
+              "second": [1.0, 0.78, 0.60, 0.48, 0.42, 0.41],
+              "third": [1.0, 0.50, 0.48, 0.475, 0.47, 0.47]}
+    start = {"first": rng.randrange(380, 460, 10), "second": rng.randrange(90, 120, 5),
+             "third": rng.randrange(50, 70, 5)}
     curves = {name: [round(start[name] * share) for share in shares[name]] for name in NAMES}
-    calls = {"conv": 1, "dense": rng.choice([4, 5]), "softmax": rng.choice([2, 3])}
+    calls = {"first": 1, "second": rng.choice([4, 5]), "third": rng.choice([2, 3])}
     names = dict(zip(NAMES, rng.sample(["conv2d", "dense", "pool", "layer_norm", "gelu"], 3)))
-    return {"curves": curves, "calls": calls, "names": names, "table": ". ".join(
-        f"`{names[n]}`, called {calls[n]} times: {', '.join(map(str, curves[n]))}" for n in NAMES)}
+    told = {f"{what}{at}": value for at, n in enumerate(NAMES, 1) for what, value in (
+        ("name", names[n]), ("calls", calls[n]), ("curve", ", ".join(map(str, curves[n]))))}
+    return {"curves": curves, "calls": calls, "names": names, **told}
 
 
 def total(v: Values, spent: tuple[int, ...]) -> int:
@@ -39,14 +41,15 @@ def best(v: Values) -> tuple[int, ...]:
 
 
 def spent_in(answer) -> tuple[list[int], str]:
-    """Trials of each kernel, or why they are none."""
+    """Trials of each kernel, in the order of the fields, or why they are none."""
     trials = []
-    for name in NAMES:
-        value = answer.values.get(name)
-        if not isinstance(value, int) or value < 0 or value % STEP or value > TRIALS:
-            return [], (f"the trials of a kernel are 0, {STEP}, ... or {TRIALS}: the curves say "
-                        "nothing of others")
-        trials.append(value)
+    for name, value in answer.values.items():
+        if value is None:
+            return [], f"nothing was filled in for {name}; 0 is an answer too"
+        if value not in range(0, TRIALS + STEP, STEP):
+            return [], (f"the trials of {name} are a multiple of {STEP} up to {TRIALS}, not "
+                        f"{value}: the curve says nothing of others")
+        trials.append(int(value))
     if sum(trials) > TRIALS:
         return [], f"these are {sum(trials)} trials, and there are {TRIALS}"
     return trials, ""
@@ -72,9 +75,9 @@ def judged(of_gain: float):
     return by
 
 
-def as_answer(spent: tuple[int, ...]) -> dict[str, int]:
-    """Trials by field."""
-    return {n: k * STEP for n, k in zip(NAMES, spent)}
+def as_answer(v: Values, spent: tuple[int, ...]) -> dict[str, int]:
+    """Trials by kernel."""
+    return {v.names[n]: k * STEP for n, k in zip(NAMES, spent)}
 
 
 EXERCISE = Exercise(
@@ -85,14 +88,16 @@ EXERCISE = Exercise(
     kind="prediction",
     statement="""\
 A model calls three kernels. Searches were recorded: after 0, 20, 40, 60, 80 and 100 trials, the
-best program of a kernel takes so many microseconds.
+best program of a kernel takes so many microseconds:
 
-{table}.
+- `{name1}`, calls in the model: {calls1}. {curve1}
+- `{name2}`, calls in the model: {calls2}. {curve2}
+- `{name3}`, calls in the model: {calls3}. {curve3}
 
 You have 100 trials for all of them, in steps of 20. Where do you spend them, so that the model as
 a whole is fastest?""",
     draw=draw,
-    fields=lambda v: [Field(n, f"Trials for {v.names[n]}") for n in NAMES],
+    fields=lambda v: [Field(v.names[n], f"Trials for {v.names[n]}") for n in NAMES],
     checks=lambda v: [
         row("own", 1, "half of the gain that is possible", by=judged(0.5)),
         row("own", 3, "all of the gain that is possible", by=judged(1.0)),
@@ -105,12 +110,13 @@ a whole is fastest?""",
         "Here each curve gains less and less, so taking the best step five times is right: write "
         "down the differences of each curve, times its calls, and take the five largest.",
     ),
-    reference=lambda v: as_answer(best(v)),
+    reference=lambda v: as_answer(v, best(v)),
     wrong=lambda v: [
-        Wrong(as_answer((5, 0, 0)), 0, "the calls of a kernel times what one call gains"),
-        Wrong(as_answer((0, 0, 5)), 0, f"20 more trials of {v.names['dense']} save"),
-        Wrong(as_answer((2, 2, 1)), 1, "more trials of"),
-        Wrong({"conv": 40, "dense": 40, "softmax": 40}, 0, "these are 120 trials"),
-        Wrong({"conv": 33, "dense": 33, "softmax": 34}, 0, "the curves say nothing of others"),
+        Wrong(as_answer(v, (5, 0, 0)), 0, "the calls of a kernel times what one call gains"),
+        Wrong(as_answer(v, (0, 0, 5)), 0, f"20 more trials of {v.names['second']} save"),
+        Wrong(as_answer(v, (2, 2, 1)), 1, "more trials of"),
+        Wrong(as_answer(v, (2, 2, 2)), 0, "these are 120 trials"),
+        Wrong(dict(zip(v.names.values(), (33, 33, 34))), 0, "the curve says nothing of others"),
+        Wrong({v.names["second"]: 100}, 0, "0 is an answer too"),
     ],
 )

@@ -21,9 +21,9 @@ def draw(rng: random.Random) -> dict:
         saves = sorted(saved(v, n) for n in NAMES)
         if saves[-1] > 1.15 * saves[-2]:  # clearly one
             break
-    return {**vars(v), "table": ". ".join(
-        f"`{n}`: {v.times[n]} us a call, {v.calls[n]} calls, could become {v.could[n]} times as "
-        "fast" for n in NAMES)}
+    told = {f"{what}{at}": value for at, n in enumerate(NAMES, 1) for what, value in (
+        ("name", n), ("time", v.times[n]), ("calls", v.calls[n]), ("could", v.could[n]))}
+    return {**vars(v), **told}
 
 
 def total(v: Values) -> int:
@@ -69,7 +69,9 @@ EXERCISE = Exercise(
     statement="""\
 A model was profiled; nothing else takes time.
 
-{table}.
+- `{name1}`: {time1} us a call, calls: {calls1}, could become {could1} times as fast
+- `{name2}`: {time2} us a call, calls: {calls2}, could become {could2} times as fast
+- `{name3}`: {time3} us a call, calls: {calls3}, could become {could3} times as fast
 
 "Twice as fast" is half of the time. Numbers count with a deviation of 1 %.""",
     draw=draw,

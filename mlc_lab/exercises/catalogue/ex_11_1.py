@@ -39,6 +39,10 @@ def right(v: Values, shape: list[int], attrs: dict[str, float]):
     return bb.get()
 
 
+def _given(attrs: dict[str, float]) -> str:
+    return ", ".join(f"{k} = {x}" for k, x in attrs.items()) or "left out"
+
+
 def computes(v: Values, cases: list[dict[str, float]]):
     """It computes the operator with these attributes."""
     def by(call):
@@ -47,7 +51,7 @@ def computes(v: Values, cases: list[dict[str, float]]):
                 mod = program_in(call("convert", shape, attrs))
                 wrong = difference(mod, right(v, shape, attrs), 1)
                 if wrong:
-                    return Found(False, f"with the attributes {attrs or 'left out'}: {wrong}")
+                    return Found(False, f"with the attributes {_given(attrs)}: {wrong}")
         return Found(True, "the same results on random inputs")
     return by
 
@@ -130,6 +134,6 @@ that it does not know is an error, which names it.""",
                    default="    alpha, beta = attrs['alpha'], attrs['beta']"), 3, "KeyError"),
         Wrong(text("return bb.emit(relax.op.sigmoid(x))"), 0, "and should be"),
         Wrong(text(WHOLE.replace("{top}", str(v.top)), default=f"    alpha, beta = {v.alpha}, "
-                   f"{v.beta}"), 0, "with the attributes {'alpha'"),
+                   f"{v.beta}"), 0, "with the attributes alpha = "),
     ],
 )

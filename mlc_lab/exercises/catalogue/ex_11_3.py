@@ -111,12 +111,12 @@ The nodes: {table}.""",
     ],
     checks=lambda v: [
         row("prediction", 1, "where it stops", field="first", equals=imported(v)[0],
-            why=f"at {imported(v)[0]}: {imported(v)[1]}",
+            why=f"it stops at {imported(v)[0]}: {imported(v)[1]}",
             says={"none": "one of them cannot be translated: go through them one by one, and write "
                           "down the shape of each result",
                   v.names[5]: "it stops before: a node earlier in the list is wrong, too"}),
         row("prediction", 2, "why", field="why", equals=imported(v)[1],
-            why=f"at {imported(v)[0]}: {imported(v)[1]}",
+            why=f"it stops at {imported(v)[0]}: {imported(v)[1]}",
             says={other_reason: "that is not so of the first node that fails: look at its "
                                 "operator, its operands, and their shapes"
                   for other_reason in REASONS if other_reason != imported(v)[1]}),

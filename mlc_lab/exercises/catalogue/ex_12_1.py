@@ -179,8 +179,8 @@ EXERCISE = Exercise(
     minutes=35,
     kind="function",
     statement="""\
-In a transformer, a product (`R.matmul`) is often followed by `R.nn.gelu`. Write the pass `def
-fuse(mod)`: it takes an IRModule and returns one in which each product with the gelu of it stands
+In a transformer, a product (`R.matmul`) is often followed by `R.nn.gelu`. Write the pass
+`def fuse(mod)`: it takes an IRModule and returns one in which each product with the gelu of it stands
 in a function of its own, which has the attribute `"Primitive"` (1), so that later passes make one
 kernel of it. `main` calls that function.
 

@@ -79,8 +79,8 @@ There are 32 banks, each a float wide. A multiprocessor has 64 KiB of shared mem
     ],
     checks=lambda v: [
         row("prediction", 2, "a column", field="column", equals=lambda: truth(v)["column"],
-            says={32: f"it would be 32 with rows of 32, 64, ...: {v.long} * t mod 32 takes several "
-                      "values",
+            says={32: f"it would be 32 if {v.long} were a multiple of 32: so the lanes meet "
+                      "several banks",
                   1: f"only an odd length of the rows is free of conflicts, and {v.long} is even"}),
         row("prediction", 1, "an odd stride", field="stride", equals=lambda: truth(v)["stride"],
             says={v.stride: f"{v.stride} has no divisor in common with 32: all lanes meet "
@@ -101,7 +101,7 @@ There are 32 banks, each a float wide. A multiprocessor has 64 KiB of shared mem
     ),
     reference=truth,
     wrong=lambda v: [
-        Wrong({**truth(v), "column": 32}, 3, "takes several values"),
+        Wrong({**truth(v), "column": 32}, 3, "were a multiple of 32"),
         Wrong({**truth(v), "column": 1}, 3, "only an odd length"),
         Wrong({**truth(v), "stride": v.stride}, 4, "no divisor in common with 32"),
         Wrong({**truth(v), "blocks": v.by_warps, "limit": "warps"}, 3, "do not fit into 64 KiB"),

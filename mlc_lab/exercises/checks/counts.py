@@ -7,6 +7,7 @@ memory are the elements that it touches one after the other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir import dtype as dt
@@ -15,6 +16,7 @@ from ...script.spans import script_with_marks
 from ...tir import op
 from ...tir.expr import BufferLoad, PrimExpr, Var
 from ...tir.functor import pre_order, substitute
+from ...tir.layout import alignments, layout_with
 from ...tir.op import as_int
 from ...tir.stmt import Block, BlockRealize, BufferStore, For
 from ..answers import read
@@ -94,21 +96,24 @@ def worst_access(mod: IRModule, found: AccessCounts, level: int = 0) -> tuple[st
     (name, write), (missed, times) = max(misses.items(), key=lambda item: item[1][0])
     says = f"{'Writing' if write else 'Reading'} {name} misses most: {missed:,} of {times:,} times"
     place: dict[str, Any] = {"buffer": name, "write": write, "level": level}
+    layout = layout_with(alignments(statements(mod)))
     for node, stride, loop in strides(mod):
         if node.buffer.name == name and isinstance(node, BufferStore) == write:
             line = found.hierarchy.levels[level].line
             if stride:
-                says += _walk(node, abs(stride), loop, line, missed / max(times, 1))
+                says += _walk(node, abs(stride), [*map(as_int, layout(node.buffer))], loop, line,
+                              missed / max(times, 1))
             return says + ".", {**place, "text": script_with_marks(mod, [node], {}, 1)}
     return says + ".", place
 
 
-def _walk(node: Any, stride: int, loop: Var, line: int, missed: float) -> str:
+def _walk(node: Any, stride: int, layout: list[int | None], loop: Var, line: int, missed: float
+          ) -> str:
     """How an access goes through memory: `stride` elements from one step of a loop to the next,
-    in lines of `line` bytes, with so many misses a step. A walk along a row would miss once a
-    line."""
+    in a buffer with the strides `layout`, in lines of `line` bytes, with so many misses a step. A
+    walk along a row would miss once a line."""
     size = dt.bytes_of(node.buffer.dtype)
-    row = as_int(node.buffer.shape[-1]) if len(node.buffer.shape) > 1 else None
+    row = layout[-2] if len(layout) > 1 else None
     says = (f"; from one iteration of the innermost loop {loop.name} to the next it goes "
             f"{stride * size} bytes on")
     if stride == row and stride > 1:
@@ -125,6 +130,7 @@ def strides(mod: IRModule) -> list[tuple[Any, int | None, Var]]:
     iteration of the innermost loop to the next; None where that differs or is not known."""
     out: list[tuple[Any, int | None, Var]] = []
     nests = loops_of(mod)
+    layout = layout_with(alignments(statements(mod)))
     for realize in (st for st in statements(mod) if type(st) is BlockRealize):
         block: Block = realize.block
         loops: list[For] = nests.get(block.name_hint, [])
@@ -134,24 +140,24 @@ def strides(mod: IRModule) -> list[tuple[Any, int | None, Var]]:
         bound = {iv.var: v for iv, v in zip(block.iter_vars, realize.iter_values)}
         for node in pre_order(block.body):
             if isinstance(node, (BufferLoad, BufferStore)):
-                out.append((node, _stride(node, bound, loops, inner), inner))
+                out.append((node, _stride(node, layout(node.buffer), bound, loops, inner), inner))
     return out
 
 
-def _stride(node: Any, bound: dict[Var, PrimExpr], loops: list[For], inner: Var) -> int | None:
+def _stride(node: Any, layout: Sequence[PrimExpr], bound: dict[Var, PrimExpr], loops: list[For],
+            inner: Var) -> int | None:
     """Elements from the place in the first iteration of all loops to that in the second of the
-    innermost."""
+    innermost, in a buffer with the strides `layout`."""
     places = []
     for step in (0, 1):
         at = {loop.loop_var: op.const(step if loop.loop_var is inner else 0,
                                       loop.loop_var.dtype) for loop in loops}
         place = 0
-        for index, dim in zip(node.indices, node.buffer.shape):
+        for index, size in zip(node.indices, map(as_int, layout)):
             value = as_int(substitute(substitute(index, bound), at))
-            size = as_int(dim)
             if value is None or size is None:
                 return None
-            place = place * size + value
+            place += value * size
         places.append(place)
     return places[1] - places[0]
 

@@ -2,8 +2,9 @@
 
 Small programs are interpreted, which finds reads of what was never written and of what is outside
 of a buffer; large ones are compiled. Inputs are random, then nasty: NaN, infinities, -0.0, the
-extremes of integers. Where they differ, the first wrong element is told, and in which iteration it
-was written last, by which statement. Sizes that are symbols are given numbers: small ones, one, and
+extremes of integers, and numbers of one sign (a maximum that begins with 0). Where they differ, the
+first wrong element is told, in which iteration it was written last, by which statement, and what
+went wrong before (`earlier.py`). Sizes that are symbols are given numbers: small ones, one, and
 some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`.
 """
 
@@ -31,6 +32,7 @@ from ...tir.functor import all_statements, substitute
 from ..answers import read
 from ..result import Found
 from . import bindings
+from .earlier import earlier
 from .models import Model, lowered, model_of, random_inputs, registered, signature_differs
 
 if TYPE_CHECKING:
@@ -45,8 +47,9 @@ MEMORY = 1 << 30
 
 def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
                of: IRModule | None = None) -> Found:
-    """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes; `cases`:
-    how many random inputs; `of`: another program than the exercise's to compare with."""
+    """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes, and on
+    numbers of one sign; `cases`: how many random inputs; `of`: another program than the exercise's
+    to compare with."""
     right = program_of(variant) if of is None else of
     if model_of(right) is not None:
         return _models(answer, variant, right, cases)
@@ -54,11 +57,11 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
     problem = _signature(have, want)
     if problem:
         return Found(False, problem)
-    for seed in range(cases + (2 if nasty else 0)):
+    for seed in range(cases + (4 if nasty else 0)):
         sizes = _sizes(want, seed)
         arrays = random_arrays(want, sizes, seed)
-        if seed >= cases:
-            _make_nasty(arrays, seed)
+        what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
+            _make_signed(arrays, -1 if seed == cases + 2 else 1))
         ours = _named(have, arrays)
         problem = too_large(_mod(answer), ours)
         if problem:
@@ -74,8 +77,8 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
                          _where(_mod(answer), error, ours))
         wrong = first_difference(found, expected)
         if wrong is not None:
-            return _told(answer, arrays, found, expected, wrong, small, ours,
-                         _given(sizes) + ("" if seed < cases else _what(arrays)))
+            return _told(answer, right, arrays, found, expected, wrong, small, ours,
+                         _given(sizes) + what)
     return Found(True, f"the same results on {cases} random inputs, and on NaN, infinities and "
                        "extremes" if nasty else f"the same results on {cases} random inputs")
 
@@ -214,8 +217,16 @@ def run_compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
     return out
 
 
-def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> None:
-    """Put a few values that need care into random inputs."""
+def _make_signed(arrays: Sequence[np.ndarray], sign: int) -> str:
+    """Make all floats large and of one sign, and say so."""
+    for array in arrays:
+        if array.dtype.kind == "f":
+            array[...] = sign * 100 * (1 + np.abs(array))
+    return f" (all numbers of the input are {'negative' if sign < 0 else 'positive'})"
+
+
+def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> str:
+    """Put a few values that need care into random inputs, and say which."""
     generator = np.random.default_rng(seed)
     for array in arrays:
         if array.dtype.kind == "f":
@@ -228,11 +239,8 @@ def _make_nasty(arrays: Sequence[np.ndarray], seed: int) -> None:
         for value in values[seed % 2::2]:
             if array.size:
                 array.flat[generator.integers(0, array.size)] = value
-
-
-def _what(arrays: Sequence[np.ndarray]) -> str:
     kinds = {a.dtype.kind for a in arrays}
-    floats = ["NaN, infinities or -0.0"] if "f" in kinds else []
+    floats = ["NaN, infinities or negative zeros"] if "f" in kinds else []
     ints = ["extremes of integers"] if kinds & {"i", "u"} else []
     return f" (in the input are {' and '.join(floats + ints)})"
 
@@ -263,10 +271,11 @@ def _first(bad: np.ndarray) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))
 
 
-def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarray],
-          expected: Sequence[np.ndarray], wrong: tuple[int, tuple[int, ...]], small: bool,
-          sizes: dict[str, int], inputs: str) -> Found:
-    """What is wrong, where, and who wrote it."""
+def _told(answer: Answer, right: IRModule, arrays: Sequence[np.ndarray],
+          found: Sequence[np.ndarray], expected: Sequence[np.ndarray],
+          wrong: tuple[int, tuple[int, ...]], small: bool, sizes: dict[str, int], inputs: str
+          ) -> Found:
+    """What is wrong, where, who wrote it, and what went wrong before."""
     name, func = only_function(_mod(answer))
     number, at = wrong
     buffer = func.buffer_map[func.params[number]]
@@ -282,9 +291,12 @@ def _told(answer: Answer, arrays: Sequence[np.ndarray], found: Sequence[np.ndarr
         else:
             node, iteration = writer
             place["iteration"] = iteration
-            place["text"] = script_with_marks(_mod(answer), [node], {}, 2)
+            before = earlier(_mod(answer), right, arrays, _differs)
+            place["text"] = script_with_marks(
+                _mod(answer), [node, *([before.node] if before else [])], {}, 2)
             values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
-            says += f"; it was written last at {values or 'once'}"
+            says += (f"; it was written last at {values}" if values else "; it was written once")
+            says += f"; {before.says}" if before else ""
     return Found(False, says, place)
 
 

@@ -195,12 +195,13 @@ def _predicate(mod: IRModule) -> Found | None:
 
 
 def _blocks(mod: IRModule, count: int | None, iterators: Mapping[str, str] | str) -> Found | None:
-    have = {s.name_hint: s for s in statements(mod)
-            if type(s) is Block and (s.iter_vars or s.reads or s.writes)}
-    if count is not None and len(have) != count:
-        return Found(False, f"{len(have)} blocks, {count} are asked for")
+    blocks = [s for s in statements(mod)
+              if type(s) is Block and (s.iter_vars or s.reads or s.writes)]
+    if count is not None and len(blocks) != count:  # two of one name are two
+        return Found(False, f"blocks: {len(blocks)}; asked for: {count}")
+    have = {block.name_hint: block for block in reversed(blocks)}
     if isinstance(iterators, str):
-        iterators = dict.fromkeys(list(have)[:1], iterators)
+        iterators = dict.fromkeys([block.name_hint for block in blocks[:1]], iterators)
     for name, kinds in iterators.items():
         if name not in have:
             return Found(False, f"there is no block {name}; there are {', '.join(have) or 'none'}")

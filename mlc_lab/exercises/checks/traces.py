@@ -24,10 +24,12 @@ _DEFAULTS = re.compile(r", (preserve_unit_iters=True|disable_predication=False)"
 
 
 def trace(answer: Answer, variant: Variant, *, like: Trace | None = None,
-          on: Mapping[str, IRModule] | None = None, **asked: Any) -> Found:
+          keeps: Sequence[str] | None = None, on: Mapping[str, IRModule] | None = None,
+          **asked: Any) -> Found:
     """Whether the answer's trace is as asked.
 
-    `like`: it has the instructions of this one, and other decisions at most; `on`: it replays on
+    `like`: it has the instructions of this one, and other decisions at most; `keeps`: these steps,
+    as `steps_of` tells them, are among its own, in order; `on`: it replays on
     these programs, given by what they are called, computes the same there, and the programs that
     it makes are as `structure` checks them with the other options.
     """
@@ -37,6 +39,10 @@ def trace(answer: Answer, variant: Variant, *, like: Trace | None = None,
         problem = _differs(answer.sch.trace, like)
         if problem:
             return Found(False, problem)
+    left = iter(steps_of(answer.sch.trace))
+    for step in keeps or ():
+        if step not in left:  # `left` goes on behind the one that is found
+            return Found(False, f"this step is not there, or not in its place: {step}")
     for name, program in (on or {}).items():
         found = _replayed(answer.sch.trace, program, variant, asked)
         if not found.passed:
@@ -47,6 +53,38 @@ def trace(answer: Answer, variant: Variant, *, like: Trace | None = None,
 def instructions(of: Trace) -> list[str]:
     """The lines of a trace without what was chosen and without options that say the default."""
     return [_DEFAULTS.sub("", _DECISION.sub(")", line)) for line in of.as_python()]
+
+
+def steps_of(of: Trace) -> list[str]:
+    """The primitives of a trace that change the program. Blocks and loops are told by where they
+    come from, so two that act on the same ones are told alike, whatever stands between them."""
+    known: dict[Any, str] = {}
+    steps = []
+    for inst in of.insts:
+        given = [_told(value, known) for value in inst.inputs]
+        attrs = [_told(value, known) for value in inst.attrs]
+        told = f"{inst.kind.method}({', '.join([*given, *attrs])})"
+        made = inst.outputs if isinstance(inst.outputs, list) else [inst.outputs]
+        if inst.kind.name == "GetBlock":
+            told = str(inst.attrs[0])
+        elif inst.kind.name != "GetLoops":
+            steps.append(told)
+        for number, value in enumerate(made):
+            loops = f"loop {number} of {given[0]}" if inst.kind.name == "GetLoops" else ""
+            part = f"part {number} of {given[0]}" if inst.kind.name == "Split" else told
+            if value is not None:
+                known[value] = loops or part
+    return steps
+
+
+def _told(value: Any, known: Mapping[Any, str]) -> str:
+    """A block, a loop, a number or a list of them."""
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(_told(item, known) for item in value)}]"
+    try:
+        return known.get(value) or str(value)
+    except TypeError:
+        return str(value)
 
 
 def _differs(have: Trace, want: Trace) -> str:
@@ -83,4 +121,4 @@ def programs(shapes: Sequence[tuple[int, int, int]], make: Any) -> dict[str, IRM
             for n, m, k in shapes}
 
 
-__all__ = ["instructions", "programs", "trace"]
+__all__ = ["instructions", "programs", "steps_of", "trace"]

@@ -28,6 +28,8 @@ from ...reading import MISTAKES, DataError, read_json, reason
 
 #: up to this ratio a change of time counts as about the same, as in `widgets/js/guess.js`
 SAME = 1.1
+#: the largest ratio that noise may explain of which that is said too: beyond it nobody can tell
+SURE = 1.25
 #: from which ratio on, to which: the choices of a factor
 FACTORS = ((1.5, "1.5"), (3.0, "3"), (10.0, "10"))
 #: bytes of a notebook, and of one of its views unpacked; steppers that are taken
@@ -158,6 +160,10 @@ def truth_of(recording: Recording, asked: dict[str, Any]) -> dict[str, Any]:
     noise = max(SAME, 1 + (before.get("spread") or 0) + (after.get("spread") or 0))
     words = (text("{ratio}× faster", "views") if ratio >= 1 else text("{ratio}× slower", "views")
              ).format(ratio=f"{factor:.3g}")
+    if factor < noise > SURE:
+        out["says"].append(text("the times are too noisy to tell ({text})", "views").format(
+            text=words))
+        return out
     out["speed"] = "same" if factor < noise else "faster" if ratio > 1 else "slower"
     out["factor"] = str(sum(factor >= low for low, _ in FACTORS))
     out["says"].append(text("about the same ({text})", "views").format(text=words)

@@ -30,7 +30,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any
 
-from ...language import filled, text
+from ...language import filled, text, told
 from ...reading import DataError
 from ...workers.pool import Worker, WorkerPool, usable_cpus
 from ..catalogue import get
@@ -144,7 +144,7 @@ def _answer(one: Graded, id: str, shown: Any, group: int, texts: _Texts, names: 
         "text": texts.add(as_text(shown)),
         "error": texts.add("\n".join(filter(None, (
             line + str(error.get("message", "")), str(error.get("hint", "")))))) if error else -1,
-        "rows": [[row.points, int(row.passed), texts.add(row.says),
+        "rows": [[row.points, int(row.passed), texts.add(told(row.says, "checks")),
                   texts.add(str(row.place.get("text", "")))] for row in result.rows],
     }
 
@@ -226,7 +226,7 @@ def _merged(groups: list[list[int]], looks: dict[tuple[str, int], dict[str, Any]
                     "program": texts.add(look.get("program", "")),
                     "right": texts.add(look.get("right", "")),
                     "reference": texts.add(look.get("reference", "")),
-                    "failed": failed, "says": texts.add(str(says))})
+                    "failed": failed, "says": texts.add(told(str(says), "checks"))})
     return sorted(out, key=lambda group: (-len(group["students"]), group["first"])), unread
 
 

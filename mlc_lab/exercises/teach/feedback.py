@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...above import above
+from ...language import text
 from ...reading import MISTAKES, DataError, MLCError
 from ...schedule import Trace
 from ..catalogue import get
@@ -41,10 +42,11 @@ def page(one: Graded, folder: str | Path | None = None, solutions: bool = False)
         variant = get(id, folder).variant(result.seed)
         made.append(cards.kept(variant, shown_answer(one.answers.get(id)), result,
                                solution=solutions))
-    head = f"<p>{one.points} of {one.of} points.</p>"
-    told = [one.problem and f"What was handed in could not be read: {one.problem}",
-            one.late and "It was handed in late."]
-    head += "".join(f"<p>{escape(text)}</p>" for text in told if text)
+    told = [text("{points} of {all} points.", "command").format(points=one.points, all=one.of),
+            one.problem and text("What was handed in could not be read: {problem}",
+                                 "command").format(problem=one.problem),
+            one.late and text("It was handed in late.", "command")]
+    head = "".join(f"<p>{escape(words)}</p>" for words in told if words)
     return cards.page_of(made, one.student, head)
 
 

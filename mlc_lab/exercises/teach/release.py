@@ -13,21 +13,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ...language import text
 from ...reading import DataError
 from ..catalogue import get
 from .roster import file_name
 
 #: the folder of a teacher's exercises beside the notebooks
 OWN = "exercises"
-
-_FIRST = """\
-# Exercises of {student}
-
-Run each cell; a card opens. Write your answer there and press *Check*, as often as you like: what
-has the most points is kept. In code, `card.check(sch)` checks a schedule of yours.
-
-The last cell writes the file that you hand in."""
-
 
 def release(out: str | Path, exercises: Iterable[str], roster: Mapping[str, str] | Iterable[str], *,
             folder: str | Path | None = None, hint_cost: int = 0, solutions: bool = True
@@ -73,7 +65,14 @@ def copy_own(folder: Path, target: Path) -> None:
 
 
 def _cells(student: str, seed: str, ids: list[str], rest: str) -> list[dict[str, Any]]:
-    cells = [cell("markdown", _FIRST.format(student=student)),
+    first = text("""\
+# Exercises of {student}
+
+Run each cell; a card opens. Write your answer there and press *Check*, as often as you like: what
+has the most points is kept. In code, `card.check(sch)` checks a schedule of yours.
+
+The last cell writes the file that you hand in.""", "command")
+    cells = [cell("markdown", first.format(student=student)),
              cell("code", "from mlc_lab import exercises")]
     for id in ids:
         cells.append(cell("code", f"card = exercises.exercise({id!r}, seed={seed!r}{rest})\ncard"))
@@ -82,9 +81,9 @@ def _cells(student: str, seed: str, ids: list[str], rest: str) -> list[dict[str,
     return cells
 
 
-def cell(kind: str, text: str, **metadata: Any) -> dict[str, Any]:
+def cell(kind: str, words: str, **metadata: Any) -> dict[str, Any]:
     """A cell of a notebook; `write_notebook` numbers it."""
-    made = {"cell_type": kind, "metadata": metadata, "source": text.splitlines(keepends=True)}
+    made = {"cell_type": kind, "metadata": metadata, "source": words.splitlines(keepends=True)}
     return made if kind == "markdown" else {**made, "execution_count": None, "outputs": []}
 
 

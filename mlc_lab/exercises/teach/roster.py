@@ -23,6 +23,7 @@ import csv
 import hashlib
 import io
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -153,8 +154,10 @@ def _plain(part: str) -> str:
 
 
 def file_name(student: str) -> str:
-    """The name of a student's file: letters that every system takes, and what tells two apart."""
-    plain = re.sub(r"[^\w.-]+", "_", student, flags=re.ASCII).strip("._")[:60] or "student"
+    """The name of a student's file: letters, of whatever script, and what tells two apart."""
+    plain = re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", student)).strip("._")
+    # a name has 255 bytes, and other programs add to it
+    plain = plain.encode()[:120].decode(errors="ignore") or "student"
     return f"{plain}-{hashlib.sha256(student.encode()).hexdigest()[:8]}.json"
 
 
