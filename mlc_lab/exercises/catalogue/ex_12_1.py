@@ -180,9 +180,9 @@ EXERCISE = Exercise(
     kind="function",
     statement="""\
 In a transformer, a product (`R.matmul`) is often followed by `R.nn.gelu`. Write the pass
-`def fuse(mod)`: it takes an IRModule and returns one in which each product with the gelu of it stands
-in a function of its own, which has the attribute `"Primitive"` (1), so that later passes make one
-kernel of it. `main` calls that function.
+`def fuse(mod)`: it takes an IRModule and returns one in which each product with the gelu of it
+stands in a function of its own, which has the attribute `"Primitive"` (1), so that later passes
+make one kernel of it. `main` calls that function.
 
 A gelu of something else stays as it is, and so do all other operators. No product is computed
 twice: where something else needs it too, either leave it, or let the function return both.
