@@ -11,6 +11,8 @@ import { t } from "./words.js";
 
 const LARGEST = 22;
 const SMALLEST = 2;
+/** Cells of this size have lines between them. */
+const LINED = 5;
 const MAX_CELLS = 65536;
 const TRAIL = 10;
 /** Rows of a buffer that are not too many below each other. */
@@ -223,6 +225,8 @@ export class BufferGrid {
       canvas.height = Math.round(tall * scale);
     }
     this.#canvas.style.width = `${w}px`;
+    // small cells have no lines between them, nor at their left and top
+    this.#canvas.classList.toggle("fine", cell < LINED);
     this.#painted.fill(UNPAINTED);
   }
 
@@ -275,7 +279,7 @@ export class BufferGrid {
     context.setTransform(this.#scale, 0, 0, this.#scale, 0, 0);
     context.strokeStyle = colours.mark;
     context.lineWidth = 1;
-    const gap = cell >= 5 ? 1 : 0;
+    const gap = cell >= LINED ? 1 : 0;
     if (painted[0] === UNPAINTED) {
       context.fillStyle = colours.edge;
       context.fillRect(0, 0, columns * cell + 1, rows * cell + 1);
