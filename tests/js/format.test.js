@@ -3,7 +3,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { amount, countFacts } from "../../widgets/js/counts.js";
-import { digits, duration, escapeHTML, percent, small, sure } from "../../widgets/js/dom.js";
+import {
+  digits,
+  duration,
+  escapeHTML,
+  percent,
+  small,
+  spreadOf,
+  sure,
+} from "../../widgets/js/dom.js";
 import { bytesText } from "../../widgets/js/graph.js";
 import { codeTokens, tokens } from "../../widgets/js/highlight.js";
 import { splitPreview } from "../../widgets/js/palette.js";
@@ -117,4 +125,14 @@ test("how a loop comes apart is told before it does", () => {
   assert.match(splitPreview("i", 100, [4, 8]), /68 iterations would be lost$/);
   assert.equal(splitPreview("i", null, [null, 8]), "i_0 (the rest), i_1 (8)");
   assert.match(splitPreview("i", 128, [null, 0]), /whole number/);
+});
+
+test("times that lie far apart are unsteady, not plus or minus more than they are", () => {
+  assert.deepEqual([null, undefined, 0.02, 0.51, 8.14].map(spreadOf), [
+    "",
+    "",
+    " ± 2.0 %",
+    " ± 51 %",
+    ", unsteady",
+  ]);
 });

@@ -60,6 +60,9 @@ test("the elements of a buffer have a cell each", () => {
     [16, 42, 42],
     [65536],
     [2, 3, 4, 5],
+    [1024, 16],
+    [1021, 16],
+    [1000, 1],
   ]) {
     const grid = gridOf(dims);
     const cells = new Set();
@@ -84,9 +87,28 @@ test("what would be a high column is about square", () => {
     [[2, 42, 42], 84, 42],
     [[65536], 256, 256],
     [[4096], 64, 64],
+    [[1024, 16], 128, 128],
+    [[1021, 16], 128, 128], // the last strip is shorter
+    [[256, 16], 256, 16],
   ])) {
     const grid = gridOf(dims);
     assert.deepEqual([grid.rows, grid.columns], [rows, columns]);
+  }
+});
+
+test("rows that are full have an element in each column", () => {
+  for (const [dims, full] of /** @type {[number[], number][]} */ ([
+    [[100], 10],
+    [[70], 7],
+    [[1024, 16], 128],
+    [[1021, 16], 125],
+    [[6, 5], 6],
+  ])) {
+    const grid = gridOf(dims);
+    const cells = Array(grid.rows).fill(0);
+    for (let e = 0; e < grid.count; e++) cells[grid.row(e)] += 1;
+    assert.equal(grid.full, full, String(dims));
+    assert.ok(cells.every((n, row) => (n === grid.columns) === row < full));
   }
 });
 

@@ -9,6 +9,7 @@ from browser import open_page
 from observe.programs import matmul, tiled
 
 from mlc_lab.observe.access import accesses
+from mlc_lab.script import from_source
 from mlc_lab.tir import Schedule
 
 pytestmark = pytest.mark.browser
@@ -55,6 +56,28 @@ def pixel(page, buffer, row, column):
           const at = [column * cell + 2, row * cell + 2].map(x => Math.round(x * devicePixelRatio));
           return [...canvas.getContext('2d').getImageData(...at, 1, 1).data].slice(0, 3);
         }""", [buffer, row, column])  # fmt: skip
+
+
+def test_a_high_matrix_is_drawn_in_strips(chromium, tmp_path):
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((512, 4), "float32"), B: T.Buffer((4, 512), "float32")):
+    for i, j in T.grid(512, 4):
+        B[j, i] = A[i, j]
+""")
+    accesses(mod).html(tmp_path / "high.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "high.html").as_uri())
+        page.wait_for_selector(".mlc-access .readout .badge")
+        assert "in strips of 64 rows" in page.locator("figcaption").first.inner_text()
+        assert "strips" not in page.locator("figcaption").nth(1).inner_text()
+        box = page.locator(".buffer canvas").first.bounding_box()
+        assert box["height"] <= 450
+        # the last row of the first strip is above the first row of the second
+        page.mouse.click(box["x"] + box["width"] * 0.5 / 32, box["y"] + box["height"] * 63.5 / 64)
+        assert "A[63, 0]" in readout(page)
+        page.mouse.click(box["x"] + box["width"] * 4.5 / 32, box["y"] + box["height"] * 0.5 / 64)
+        assert "A[64, 0]" in readout(page)
 
 
 def test_it_opens_on_the_first_access(page, trace):

@@ -40,6 +40,26 @@ def test_progress_shows_trials_best_and_lines(page):
     assert "as written 70.0 µs" in words
 
 
+#: of an element: the contrast of its stroke with what is behind the view
+CONTRAST = """element => {
+    const light = (colour) => colour.match(/[\\d.]+/g).slice(0, 3).map((v) => v / 255)
+        .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0.05);
+    const view = element.closest(".mlc-board");
+    const found = [light(getComputedStyle(element).stroke),
+                   light(getComputedStyle(view).backgroundColor)];
+    return Math.max(...found) / Math.min(...found);
+}"""
+
+
+def test_the_points_of_a_search_stand_out(page):
+    points = page.locator(".point:not(.failed)")
+    assert points.count() == 7
+    least = 6 if page.locator('[data-theme="dark"]').count() else 3
+    for n in range(7):
+        assert points.nth(n).evaluate(CONTRAST) > least
+
+
 def test_a_point_opens_its_trace(page):
     page.get_by_role("button", name="trial 4, 20.2 µs").click()
     detail = page.locator(".detail").inner_text()

@@ -123,6 +123,28 @@ def test_numbers_in_prose_are_dragged(chromium, lab, tmp_path):
         assert number.inner_text() == "4"
         number.press("End")
         assert page.locator(".knob output").first.inner_text() == "16"
+        # a text beside the views is about the number; that of another view is about its own
+        page.evaluate("""document.body.insertAdjacentHTML("beforeend",
+            `<p class="mlc-prose" id="beside">{live:tile}</p>
+             <section class="mlc"><p class="mlc-prose" id="others">{live:tile}</p></section>`)""")
+        page.locator("#beside .mlc-live-number").wait_for()
+        assert page.locator("#beside").inner_text() == "16"
+        assert page.locator("#others").inner_text() == "{live:tile}"
+
+
+def test_buttons_of_registers_are_not_cut(page):
+    """Where they take two rows."""
+    held = page.locator(".held").bounding_box()
+    page.locator(".held").evaluate("""held => held.replaceChildren(
+        ...["zmm0 to zmm23", "zmm24, zmm25"].map((name) => {
+            const item = document.createElement("li");
+            item.style.width = "100%";
+            item.innerHTML = `<button type="button" class="small"><code>${name}</code></button>`;
+            return item;
+        }))""")
+    last = page.locator(".held button").last.bounding_box()
+    assert last["y"] + last["height"] <= held["y"] + held["height"]
+
 
 
 def test_a_step_is_switched_off(page, lab):

@@ -126,3 +126,7 @@ def test_instructions_are_whole(page):
     assert lines.evaluate("e => e.scrollWidth <= e.clientWidth")
     page.set_viewport_size({"width": 620, "height": 900})
     assert lines.evaluate("e => e.scrollWidth <= e.clientWidth")
+    # the code of a large model is no longer than the pane, in a narrow page too
+    lines.evaluate("e => { for (let n = 0; n < 5; n++) e.append(...[...e.querySelectorAll('.line')]"
+                   ".map((line) => line.cloneNode(true))); }")
+    assert lines.bounding_box()["height"] <= 320

@@ -263,6 +263,14 @@ def test_the_exported_page_has_the_text_and_its_choices(chromium, exported, sche
         assert said and page.locator(".why li").all_inner_texts() == said
 
 
+def test_in_a_narrow_page_the_editor_has_the_whole_width(chromium, exported):
+    with open_page(chromium, width=620) as page:
+        page.goto(exported[0].as_uri())
+        page.wait_for_selector(".mlc.typed .program .l")
+        editor, pane = (page.locator(name).bounding_box() for name in (".editor", ".program"))
+        assert editor["width"] >= pane["width"] - 1
+
+
 def test_a_page_with_an_error_shows_it(chromium, tmp_path):
     text = SCHEDULE.replace("vectorize(j1)", "vectorize(k)") + "# <script>\n"
     source = Typed(text, mlc_lab.script.from_source(PROGRAM))

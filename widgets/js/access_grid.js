@@ -11,6 +11,8 @@ import { t } from "./words.js";
 
 const LARGEST = 22;
 const SMALLEST = 2;
+/** Cells of this size have lines between them. */
+const LINED = 5;
 const MAX_CELLS = 65536;
 const TRAIL = 10;
 /** Rows of a buffer that are not too many below each other. */
@@ -20,23 +22,30 @@ const [EMPTY, CAME, INSIDE, LEFT, UNPAINTED] = [0, 1, 2, 3, 255];
 
 /**
  * Four dimensions as rows and columns of tiles. Three that would be a high column are so, too: in as
- * many columns as make it about square. Of other shapes null.
+ * many columns as make it about square. A high matrix is in strips of its rows, side by side as the
+ * columns of a newspaper. Of other shapes null.
  * @param {number[]} dims
  */
 function tilesOf(dims) {
   if (dims.length === 4) return dims;
-  const [count, tall, wide] = dims;
-  if (dims.length !== 3 || count * tall <= TALL) return null;
+  const high = dims.length === 2 && dims[0] > TALL;
+  const [count, tall, wide] = high ? [dims[0], 1, dims[1]] : dims;
+  if (!high && (dims.length !== 3 || count * tall <= TALL)) return null;
   let across = 1;
   for (let n = 2; n * n * wide <= count * tall; n++) if (count % n === 0) across = n;
-  return [count / across, across, tall, wide];
+  if (!high) return [count / across, across, tall, wide];
+  // the last strip may be shorter, where no number divides the rows
+  if (across === 1) across = Math.max(1, Math.round(Math.sqrt(count / wide)));
+  const rows = Math.ceil(count / across);
+  return [1, Math.ceil(count / rows), rows, wide];
 }
 
 /**
  * Where the elements of a buffer of some shape are drawn: { rows, columns, count, tall, wide,
  * row(e), column(e) }. A list is broken into rows. Four dimensions are a matrix of tiles, as a
  * layout in blocks has them; of other shapes the last dimension goes across and the rest down. `tall`
- * and `wide` are the size of a tile (or of what the last two dimensions make).
+ * and `wide` are the size of a tile (or of what the last two dimensions make), `full` is how many of the
+ * first rows have an element in each column.
  * @param {number[]} dims
  */
 export function gridOf(dims) {
@@ -57,6 +66,8 @@ export function gridOf(dims) {
     wide,
     row,
     column,
+    // the last element ends the last row that is full, or stands in the first that is not
+    full: count ? row(count - 1) + (column(count - 1) === columns - 1 ? 1 : 0) : 0,
   });
   if (dims.length < 2) {
     let columns =
@@ -135,6 +146,9 @@ export class BufferGrid {
     this.#canvas = h("canvas", { role: "img" });
     this.#colours = null;
     const kind = buffer.kind === "parameter" ? "" : `, ${buffer.kind}`;
+    const { tall, wide } = this.#grid;
+    const inStrips = buffer.shape.length === 2 && wide < this.#grid.columns;
+    const strips = inStrips ? `, ${t("in strips of {rows} rows", { rows: tall })}` : "";
     this.#said = h("div", { class: "said" });
     this.element = h(
       "figure",
@@ -143,7 +157,7 @@ export class BufferGrid {
         "figcaption",
         {},
         h("strong", {}, buffer.name),
-        ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}`,
+        ` ${buffer.shape.join(" × ")} ${buffer.dtype}${kind}${strips}`,
       ),
       this.#canvas,
       this.#said,
@@ -211,6 +225,8 @@ export class BufferGrid {
       canvas.height = Math.round(tall * scale);
     }
     this.#canvas.style.width = `${w}px`;
+    // small cells have no lines between them, nor at their left and top
+    this.#canvas.classList.toggle("fine", cell < LINED);
     this.#painted.fill(UNPAINTED);
   }
 
@@ -257,18 +273,17 @@ export class BufferGrid {
       this.#rowOf,
       this.#columnOf,
     ];
-    const { columns, rows, count } = this.#grid;
+    const { columns, rows, count, full } = this.#grid;
     const { itemsize, base } = this.#buffer;
     const context = sure(this.#ground.getContext("2d"));
     context.setTransform(this.#scale, 0, 0, this.#scale, 0, 0);
     context.strokeStyle = colours.mark;
     context.lineWidth = 1;
-    const gap = cell >= 5 ? 1 : 0;
+    const gap = cell >= LINED ? 1 : 0;
     if (painted[0] === UNPAINTED) {
       context.fillStyle = colours.edge;
       context.fillRect(0, 0, columns * cell + 1, rows * cell + 1);
       // Cells in rows that are full: one for all, and the lines between them.
-      const full = Math.floor(count / columns);
       context.fillStyle = colours.bg;
       if (full) context.fillRect(gap, gap, columns * cell - gap, full * cell - gap);
       context.fillStyle = colours.edge;

@@ -19,8 +19,8 @@ const charts = () => [
   ["family", t("Family")],
   ["trials", t("Trials")],
 ];
-// Okabe and Ito; each search also has a shape of its own.
-const COLOURS = ["#0072b2", "#d55e00", "#009e73", "#aa508c", "#b58900", "#56b4e9"];
+// Of each search; what they are on light and on dark stands in board.css.
+const COLOURS = [0, 1, 2, 3, 4, 5].map((number) => `var(--search-${number})`);
 const SHAPES = ["circle", "square", "diamond", "triangle", "down", "plus"];
 const SIZE = { width: 860, height: 380, left: 74, right: 18, top: 16, bottom: 44 };
 

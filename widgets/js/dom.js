@@ -119,6 +119,16 @@ export function percent(fraction) {
 }
 
 /**
+ * How far times lie apart, as " ± 12 %"; "" where that is not known. Where they differ by more than
+ * the time itself, as at a busy moment, a number would say nothing.
+ * @param {number | null | undefined} fraction
+ */
+export function spreadOf(fraction) {
+  if (fraction === null || fraction === undefined) return "";
+  return fraction < 1 ? ` ± ${percent(fraction)}` : t(", unsteady");
+}
+
+/**
  * A small number as "2.4e-7", an ordinary one in digits.
  * @param {number} value
  */

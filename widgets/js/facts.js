@@ -1,6 +1,6 @@
 // What a step cost, in words, and the Python of a schedule: what several views say of a step.
 
-import { digits, duration, ofPeak, percent, small } from "./dom.js";
+import { digits, duration, ofPeak, small, spreadOf } from "./dom.js";
 import { gpuFacts } from "./gpu_counts.js";
 import { t } from "./words.js";
 
@@ -69,11 +69,10 @@ export function facts(recording, at, first = 0) {
   if (cost.gpu && !cost.time) return gpuFacts(recording, at);
   const found = [];
   if (cost.time) {
-    const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
     const title = t("median of {runs} runs; half of them lie within the spread", {
       runs: cost.runs,
     });
-    found.push({ name: t("Time"), value: duration(cost.time) + spread, title });
+    found.push({ name: t("Time"), value: duration(cost.time) + spreadOf(cost.spread), title });
     const step = change(recording, at, first);
     if (step) found.push({ name: t("Change"), value: step.text, kind: step.kind });
     if (cost.gflops) {

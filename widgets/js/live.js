@@ -6,7 +6,7 @@
 import { render as renderAccesses } from "./access.js";
 import { countFacts } from "./counts.js";
 import { newLines } from "./diff.js";
-import { closest, copyButton, duration, escapeHTML, h, later, percent } from "./dom.js";
+import { closest, copyButton, duration, escapeHTML, h, later, spreadOf } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { InnerLoopPane } from "./inner_loop.js";
 import { changeOf, drawChoices } from "./live_chart.js";
@@ -709,9 +709,12 @@ export class Live {
       });
     }
     if (cost.time) {
-      const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
       const than = changeOf(before?.time, cost.time, [t("less"), t("more")]);
-      found.push({ name: t("Time"), value: duration(cost.time) + spread, title: than });
+      found.push({
+        name: t("Time"),
+        value: duration(cost.time) + spreadOf(cost.spread),
+        title: than,
+      });
     } else if (cost.message || this.#waits()) {
       found.push({ name: t("Time"), value: cost.message ?? "…", kind: "none" });
     }

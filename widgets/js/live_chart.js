@@ -9,8 +9,9 @@ import { t } from "./words.js";
  * @typedef {{ label: string, misses?: number, moves?: number, time?: number, error?: string }} Choice
  */
 
-const HIGH = 92;
-const PAD = { left: 52, right: 12, top: 12, bottom: 18 };
+const HIGH = 97;
+/** Below there is room for the labels of the choices under that of the lowest value. */
+const PAD = { left: 52, right: 12, top: 12, bottom: 23 };
 
 /**
  * Draw one value of all choices as SVG text; "" where none is known.

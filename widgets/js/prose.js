@@ -74,7 +74,11 @@ export class Prose {
     this.#observer.disconnect();
     const place = this.#home.closest(".jp-Notebook, .jp-NotebookPanel-notebook") ?? document.body;
     this.#numbers = this.#numbers.filter(({ element }) => element.isConnected);
-    for (const text of place.querySelectorAll(TEXTS)) this.#read(text);
+    for (const text of place.querySelectorAll(TEXTS)) {
+      // the text of another view is about its own numbers, which may have the same names
+      const view = text.closest(".mlc");
+      if (!view || view === this.#home) this.#read(text);
+    }
     this.follow(this.#state);
     this.#observer.observe(place, { childList: true, subtree: true });
   }

@@ -4,7 +4,7 @@
 // the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
 // none, as in an exported page, one can walk about in what was tried.
 
-import { closest, digits, duration, h, later, ofPeak, percent, small } from "./dom.js";
+import { closest, digits, duration, h, later, ofPeak, small, spreadOf } from "./dom.js";
 import { PaletteView } from "./palette.js";
 import { Programs } from "./program.js";
 import { PaneTools } from "./panes.js";
@@ -387,8 +387,7 @@ export class WorkbenchView {
     /** @type {[string, string, string][]} */
     const found = [];
     if (cost?.time) {
-      const spread = cost.spread == null ? "" : ` ± ${percent(cost.spread)}`;
-      found.push([t("Time"), duration(cost.time) + spread, ""]);
+      found.push([t("Time"), duration(cost.time) + spreadOf(cost.spread), ""]);
       const start = this.costOf(this.nodes[0]);
       const parent = this.node.parent === null ? null : this.costOf(this.nodes[this.node.parent]);
       /** @type {[string, Data.Cost | null][]} */
