@@ -26,6 +26,7 @@ from ...tir.function import PrimFunc
 from ...tir.functor import Mutator, all_statements
 from ...tir.stmt import AssertStmt, Stmt, While, seq
 from .. import llvm
+from .inside import accesses_stay_inside
 from .real import KernelError
 from .watch import limit_s, until
 
@@ -62,7 +63,7 @@ def _loops_look() -> Pass:
 
 def on_the_cpu(mod: IRModule) -> IRModule:
     """A program of kernels as one of loops, with the last passes that LLVM wants."""
-    for step in (_loops_look(), ThreadsToLoops(), Simplify(), SumLanes(), LimitUnroll(),
+    for step in (accesses_stay_inside(), _loops_look(), ThreadsToLoops(), Simplify(), SumLanes(), LimitUnroll(),
                  SplitVector(), PlaceAllocations()):
         mod = step(mod)
     return mod
