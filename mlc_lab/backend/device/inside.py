@@ -100,7 +100,10 @@ class _Asserts(Mutator):
         hold; those of indices first."""
         kind = type(e)
         if kind is Call and getattr(e.op, "name", "") == "tir.if_then_else":
-            self._choice(*e.args, under, out)
+            condition, yes, no = e.args
+            self._loads(condition, under, out)
+            self._under(condition, yes, under, out)
+            self._under(Not(condition), no, under, out)
             return
         if kind is And or kind is Or:
             self._loads(e.a, under, out)
@@ -111,12 +114,6 @@ class _Asserts(Mutator):
                 self._loads(item, under, out)
         if kind is BufferLoad and e.predicate is None:
             out += self._outside(e.buffer, e.indices, under)
-
-    def _choice(self, condition: PrimExpr, yes: PrimExpr, no: PrimExpr,
-                under: tuple[PrimExpr, ...], out: list[Stmt]) -> None:
-        self._loads(condition, under, out)
-        self._under(condition, yes, under, out)
-        self._under(Not(condition), no, under, out)
 
     def _under(self, condition: PrimExpr, e: PrimExpr, under: tuple[PrimExpr, ...],
                out: list[Stmt]) -> None:

@@ -63,8 +63,8 @@ def _loops_look() -> Pass:
 
 def on_the_cpu(mod: IRModule) -> IRModule:
     """A program of kernels as one of loops, with the last passes that LLVM wants."""
-    for step in (accesses_stay_inside(), _loops_look(), ThreadsToLoops(), Simplify(), SumLanes(), LimitUnroll(),
-                 SplitVector(), PlaceAllocations()):
+    for step in (accesses_stay_inside(), _loops_look(), ThreadsToLoops(), Simplify(), SumLanes(),
+                 LimitUnroll(), SplitVector(), PlaceAllocations()):
         mod = step(mod)
     return mod
 
