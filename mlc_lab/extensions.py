@@ -129,7 +129,8 @@ NAMES: dict[str, dict[str, str]] = {
             "Schedule", "ScheduleError", "Trace", "Instruction", "InstructionKind", "BlockRV",
             "LoopRV", "ExprRV", "ScheduleState", "StmtSRef")},
         **{name: f"mlc_lab.compat.namespaces:tir_{name}" for name in (
-            "schedule", "transform", "analysis", "stmt_functor", "tensor_intrin")},
+            "schedule", "transform", "analysis", "stmt_functor")},
+        "tensor_intrin": "mlc_lab.compat.tensor_intrin",
         "Any": "mlc_lab.compat.passes:unknown_extent",
         "BlockDependenceInfo": "mlc_lab.compat.block_dependence_info:BlockDependenceInfo",
         "block_dependence_info": "mlc_lab.compat.block_dependence_info",

@@ -93,7 +93,6 @@ TABLE: dict[str, dict[str, str]] = {
         "renew_defs": "mlc_lab.compat.passes:renew_defs",
         "substitute": "mlc_lab.tir:substitute",
     },
-    "tir_tensor_intrin": {},
     "script_parser_tir_entry": {
         "prim_func": "mlc_lab.script.tir:prim_func", "macro": "mlc_lab.script.tir:macro",
         "Buffer": "mlc_lab.script.tir:Buffer", "BufferProxy": "mlc_lab.script.tir:Buffer",

@@ -59,5 +59,5 @@ stmt_seq = _stmt_seq
 from mlc_lab.tir.op.arithmetic import sub as _subtract
 subtract = _subtract
 from mlc_lab.tir.reduction import sum as sum
-tensor_intrin: _Any
+from mlc_lab.compat import tensor_intrin as tensor_intrin
 transform: _Any
