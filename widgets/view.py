@@ -76,8 +76,9 @@ class View(AnyWidget):
         text, html = self._static()
         made = saved.recorded(self._entry, self._styles, self._values(), self._alone)
         if "packed" not in made:
-            html += ("<p>The view is too large to be kept in a notebook: run the cell again to see "
-                     "it, or write it as a page with <code>html(path)</code>.</p>")
+            html += ('<p class="mlc-not-kept">The view is too large to be kept in a notebook: run '
+                     "the cell again to see it, or write it as a page with "
+                     "<code>html(path)</code>.</p>")
         html = "".join(static.image(svg, text) for svg in self._pictures()) + html
         return {**data, saved.MIME: made, "text/plain": text, "text/html": html}, metadata
 

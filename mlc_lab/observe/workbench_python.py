@@ -23,6 +23,8 @@ from ..script.bounded import Budget
 RESERVED = {"sch", "tvm", "T", "I", "R", "Module", "lambda", "print"}
 #: methods of a Schedule that change nothing: skipped where they stand in a text
 _SHOWN = {"show", "explore", "workbench"}
+#: names that are told to one who has typed the beginning of them
+_NEAR = 6
 
 
 def fresh_name(wish: str, taken: Iterable[str]) -> str:
@@ -189,6 +191,8 @@ class ScheduleReader(ValueReader):
         elif isinstance(call, ast.Call) and self._on_schedule(call):
             self.call(call)
         else:
+            if isinstance(call, ast.Attribute):
+                self._unfinished(call)
             raise self.fail(stmt, f"expected a call of a primitive such as sch.split(...), not "
                             f"{written(stmt)!r}")  # fmt: skip
 
@@ -242,7 +246,36 @@ class ScheduleReader(ValueReader):
                 if len(values) > limits.ITEMS:
                     raise LimitError(f"a list of more than {limits.ITEMS} elements")
             return values if isinstance(node, ast.List) else tuple(values)
+        if isinstance(node, (ast.Attribute, ast.Name)):
+            self._unfinished(node)
         return super().of(node)
+
+    def _unfinished(self, node: ast.Attribute | ast.Name) -> None:
+        """Raises DiagnosticError for the schedule alone, and for a primitive that is not called."""
+        base = node.value if isinstance(node, ast.Attribute) else node
+        if not isinstance(base, ast.Name) or base.id in self.scope:
+            return
+        sch = base.id
+        if sch not in self.schedules:
+            if isinstance(node, ast.Attribute):
+                return
+            close = similar(sch, [*self.scope, *self.schedules])
+            raise self.fail(node, f"{sch!r} is not defined before this line",
+                            f"did you mean {close[0]!r}?" if close else "")
+        if isinstance(node, ast.Name):
+            raise self.fail(node, f"a primitive of {sch} is missing here",
+                            f'as in {sch}.get_block("C")')
+        name, known = node.attr, InstructionKind.by_method
+        if name in known:
+            raise self.fail(node, f"{sch}.{name} is not called yet: its arguments are missing",
+                            f"write {sch}.{name}(...)")
+        begun = sorted(n for n in known if n.startswith(name))
+        near = begun or similar(name, known)
+        hint = f"did you mean {near[0]!r}?" if near else ""
+        if len(begun) > 1:
+            more = ", ..." if len(begun) > _NEAR else ""
+            hint = f"so begin {', '.join(begun[:_NEAR])}{more}"
+        raise self.fail(node, f"there is no primitive {name!r}", hint)
 
     def call(self, node: ast.Call) -> Any:
         """Apply a primitive that stands in the text."""

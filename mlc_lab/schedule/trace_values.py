@@ -116,7 +116,8 @@ class ValueReader:
         if isinstance(node, ast.Compare) and len(node.ops) == 1 and (
                 type(node.ops[0]) in _COMPARE):
             return _COMPARE[type(node.ops[0])](self.of(node.left), self.of(node.comparators[0]))
-        raise ValueError(f"a trace cannot contain {written(node)!r}")
+        raise ValueError(f"a schedule cannot contain {written(node)!r}: its values are numbers, "
+                         "names, arithmetic and what primitives give")
 
 
 def _casts(value: Any, indices: Sequence[Var]) -> bool:

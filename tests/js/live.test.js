@@ -36,6 +36,25 @@ test("the chart of choices leaves gaps, and says what is refused", () => {
   assert.equal(drawChoices([{ label: "1" }], "time", 0, 400, "Time"), "");
 });
 
+test("the name of another form lies on no line", () => {
+  const high = (/** @type {number[]} */ ...list) =>
+    list.map((misses, n) => ({ label: String(n), misses }));
+  const others = [{ label: "vectors of channels", choices: high(500, 500, 500) }];
+  for (const mine of [high(500, 520, 540), high(900, 700, 500), high(0, 300, 560)]) {
+    const svg = drawChoices(mine, "misses", 0, 400, "L1 misses", others);
+    const low = Number(svg.match(/class="other" x="388" y="([\d.]+)"/)?.[1]);
+    for (const [, d] of svg.matchAll(/<path class="\w+" d="M([^"]*)"/g)) {
+      const points = d.split("L").map((point) => point.split(",").map(Number));
+      for (let at = 388 - 100; at <= 388; at++) {
+        const n = points.findIndex(([x]) => x >= at);
+        const [[x0, y0], [x1, y1]] = [points[n - 1], points[n]];
+        const y = y0 + ((y1 - y0) * (at - x0)) / (x1 - x0);
+        assert.ok(y <= low - 9 || y >= low, `${y} in ${low}`);
+      }
+    }
+  }
+});
+
 test("long words at the ends of a chart are not cut off", () => {
   const choices = [
     { label: "vectors of columns", misses: 900 },

@@ -110,6 +110,11 @@ def test_the_program_before_its_last_one_can_be_scheduled():
     ("sch.vectorize(j1)", "sch.vectorise(j1)", 19, 0, "there is no primitive"),
     ("sch.vectorize(j1)", "for x in y: pass", 19, 0, "a for statement cannot be read"),
     ("sch.vectorize(j1)", "sch.vectorize(j2)", 19, 14, "'j2' is not defined"),
+    ("sch.vectorize(j1)", "v = sch.ge", 19, 4, "there is no primitive 'ge'"),
+    ("sch.vectorize(j1)", "sch.vec", 19, 0, "there is no primitive 'vec'"),
+    ("sch.vectorize(j1)", "v = sch.get_block", 19, 4, "its arguments are missing"),
+    ("sch.vectorize(j1)", "v = sch", 19, 4, "a primitive of sch is missing here"),
+    ("sch.vectorize(j1)", "v = sc", 19, 4, "'sc' is not defined before this line"),
     ('live("tile", 8)', 'live("tile", 7)', 17, 9, "none of its choices"),
     ('live("tile", 8)', 'live("tile", N)', 17, 37, "both written out"),
     ('live("tile", 8)', 'live("tile", 8, choices=range(9))', 17, 61, "range"),
@@ -123,6 +128,20 @@ def test_a_mistake_is_told_at_its_place_and_the_last_program_stays(
     assert lab.at is before
     lab.set(BOTH)
     assert lab.error is None and lab.at is before
+
+
+@pytest.mark.parametrize("typed, hint", [
+    ("v = sch.ge", "so begin get_block, get_child_blocks"),
+    ("sch.vec", "did you mean 'vectorize'?"),
+    ("v = sch.vectorise", "did you mean 'vectorize'?"),
+    ("v = sch.get_block", "write sch.get_block(...)"),
+    ("v = sch.fuse(jj1)", "did you mean 'j1'?"),
+    ("v = sc", "did you mean 'sch'?"),
+    ("v = sch", 'as in sch.get_block("C")'),
+])  # fmt: skip
+def test_what_is_not_finished_is_told_with_the_names_that_are_near(lab, typed, hint):
+    lab.set(BOTH.replace("sch.vectorize(j1)", typed))
+    assert hint in lab.error["hint"], lab.error
 
 
 def test_a_refused_primitive_is_told_under_its_line(lab):

@@ -78,6 +78,10 @@ def test_a_graph_that_nearly_fits_is_seen_whole(chromium, tmp_path, calls, whole
         page.wait_for_selector(".node")
         svg, pane = (page.locator(s).evaluate("e => e.clientHeight")
                      for s in (".drawing svg", ".drawing"))
+        said = page.get_by_text("a part is shown: Fit shows all")
+        assert said.is_visible() != whole  # where it is cut, the view says so, and what to do
+        page.get_by_role("button", name="Fit").click()
+        assert said.is_hidden()
     assert (svg <= pane) == whole
 
 

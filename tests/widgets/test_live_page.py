@@ -8,7 +8,7 @@ from browser import open_page
 from observe.test_live import tiled
 
 from mlc_lab.observe.live import Choices
-from mlc_lab_widgets import live
+from mlc_lab_widgets import export, live
 from mlc_lab_widgets.live import compute, nearest, write
 
 pytestmark = pytest.mark.browser
@@ -130,6 +130,25 @@ def test_numbers_in_prose_are_dragged(chromium, lab, tmp_path):
         page.locator("#beside .mlc-live-number").wait_for()
         assert page.locator("#beside").inner_text() == "16"
         assert page.locator("#others").inner_text() == "{live:tile}"
+
+
+def test_a_number_in_prose_is_of_the_nearest_view(chromium, lab, tmp_path):
+    values = live.values(lab, lab.first)
+    path = tmp_path / "two.html"
+    text = export.write([(values, ""), (values, "")], "two", live.ENTRY, live.STYLES)
+    path.write_text(text, encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto(path.as_uri())
+        views = page.locator(".mlc.live")
+        views.nth(1).locator(".program .l").first.wait_for()
+        views.nth(1).evaluate("""view => {
+            view.insertAdjacentHTML("afterend", '<p class="mlc-prose" id="after">{live:tile}</p>');
+        }""")
+        number = page.locator("#after .mlc-live-number")
+        number.press("End")
+        end = number.inner_text()
+        assert views.nth(1).locator(".knob output").first.inner_text() == end
+        assert views.nth(0).locator(".knob output").first.inner_text() != end
 
 
 def test_buttons_of_registers_are_not_cut(page):

@@ -65,7 +65,7 @@ def test_what_is_too_large_is_said(monkeypatch):
     monkeypatch.setattr(saved, "LIMIT", 1000)
     made = bundle_of(view())
     assert "packed" not in made[saved.MIME] and made[saved.MIME]["values"]
-    assert "too large to be kept in a notebook" in made["text/html"]
+    assert '<p class="mlc-not-kept">The view is too large to be kept' in made["text/html"]
 
 
 def test_a_picture_stands_above_the_text():

@@ -301,6 +301,21 @@ def test_what_cannot_be_drawn_is_said(lab, chromium):
             output.locator("details").nth(6).wait_for()
 
 
+def test_what_was_too_large_is_said_once(lab, chromium):
+    notebook = nbformat.read(lab.work / "handed.ipynb", 4)
+    cell = notebook.cells[0]
+    notebook.cells = [cell]
+    del cell.outputs[0].data[KEPT]["packed"]
+    said = "The view is too large to be kept in a notebook: run the cell again to see it"
+    cell.outputs[0].data["text/html"] += f'<p class="mlc-not-kept">{said}.</p>'
+    trust(lab, notebook)
+    nbformat.write(notebook, lab.work / "large.ipynb")
+    with open_in_lab(chromium) as page:
+        lab.open(page, "large.ipynb")
+        page.locator(".jp-Notebook").get_by_text(said).wait_for()
+        assert page.locator(".jp-OutputArea").inner_text().count("too large to be kept") == 1
+
+
 def test_html_for_pages_has_the_pictures(saved, tmp_path):
     nbconvert = pytest.importorskip("nbconvert")
     html, _ = nbconvert.HTMLExporter().from_notebook_node(nbformat.reads(saved, 4))

@@ -197,6 +197,7 @@ export class GraphDrawing {
     this.shutAll = button(t("Shut all groups"), t("Shut all fused groups"), () =>
       this.setOpen(false),
     );
+    this.part = h("span", { class: "note" }, t("a part is shown: Fit shows all"));
     this.bar = h(
       "div",
       { class: "bar", role: "toolbar", "aria-label": t("Graph") },
@@ -207,6 +208,7 @@ export class GraphDrawing {
       button("−", t("Zoom out"), () => this.zoomBy(1 / 1.25)),
       button("+", t("Zoom in"), () => this.zoomBy(1.25)),
       button(t("Fit"), t("Fit the graph into the view"), () => this.fit()),
+      this.part,
       this.openAll,
       this.shutAll,
       button("SVG", t("Save the picture as SVG"), () => this.save()),
@@ -420,6 +422,10 @@ export class GraphDrawing {
     const [x, y] = middle || [clientWidth / 2, clientHeight / 2];
     this.canvas.setAttribute("width", String((this.placed.width + 24) * this.zoom));
     this.canvas.setAttribute("height", String((this.placed.height + 24) * this.zoom));
+    const { width, height } = this.placed;
+    const whole =
+      (width + 24) * this.zoom <= clientWidth + 1 && (height + 24) * this.zoom <= clientHeight + 1;
+    sure(this.part).style.visibility = whole ? "hidden" : "visible"; // its room stays: nothing moves
     this.pane.scrollLeft = ((scrollLeft + x) * this.zoom) / old - x;
     this.pane.scrollTop = ((scrollTop + y) * this.zoom) / old - y;
   }

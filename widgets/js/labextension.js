@@ -256,6 +256,7 @@ function savedView(Panel) {
         this.node.append(told);
         const type = ["text/html", "text/plain"].find((each) => each in model.data);
         if (type) await this.show(type, model);
+        if (this.node.querySelector(".mlc-not-kept")) told.remove(); // that says it, and more
       }
     }
   };

@@ -10,6 +10,8 @@ import { t } from "./words.js";
  */
 
 const HIGH = 97;
+/** How high the letters of another form's name are. */
+const LABEL = 9;
 /** Below there is room for the labels of the choices under that of the lowest value. */
 const PAD = { left: 52, right: 12, top: 12, bottom: 23 };
 
@@ -58,12 +60,53 @@ export function drawChoices(choices, what, current, width, name, others = []) {
         return `${i && list[i - 1][what] !== undefined ? "L" : "M"}${x(i)},${y.at(value)}`;
       })
       .join("");
+  /**
+   * Whether a line goes through a label that reaches from an abscissa to the right end.
+   * @param {(number | undefined)[]} list
+   * @param {number} left
+   * @param {number} low
+   */
+  const crosses = (list, left, low) =>
+    list.some((to, i) => {
+      const from = i ? list[i - 1] : undefined;
+      if (to === undefined || x(i) < left) return false;
+      let a = y.at(from ?? to);
+      const b = y.at(to);
+      if (from !== undefined && x(i - 1) < left)
+        a += ((b - a) * (left - x(i - 1))) / (x(i) - x(i - 1)); // only the part beside the label
+      return Math.max(a, b) > low - LABEL - 3 && Math.min(a, b) < low + 3;
+    });
+  /** @type {[number, number][]} top and bottom of the labels so far */
+  const labels = [];
   for (const other of others) {
     const last = values(other.choices).pop();
     if (last === undefined) continue;
+    const end = width - PAD.right;
+    const long = 5.6 * other.label.length;
+    // Over its end, or where a line or a label goes through, at the nearest height that is free.
+    /** @param {number} low */
+    const free = (low) =>
+      low <= bottom &&
+      low >= 10 &&
+      labels.every(([top, under]) => low <= top || low - LABEL >= under) &&
+      [choices, ...others.map((each) => each.choices)].every(
+        (list) =>
+          !crosses(
+            list.map((c) => c[what]),
+            end - long,
+            low,
+          ),
+      );
+    const wish = y.at(last) - 4;
+    const heights = Array.from(
+      { length: HIGH },
+      (_, n) => wish + (n % 2 ? 1 : -1) * Math.ceil(n / 2),
+    );
+    const low = heights.find(free) ?? wish;
+    labels.push([low - LABEL, low]);
     svg +=
       `<path class="other" d="${path(other.choices)}"><title>${escapeHTML(other.label)}</title></path>` +
-      `<text class="other" x="${width - PAD.right}" y="${y.at(last) - 4}" text-anchor="end">${escapeHTML(other.label)}</text>`;
+      `<text class="other" x="${end}" y="${low}" text-anchor="end">${escapeHTML(other.label)}</text>`;
   }
   svg += `<path class="${what}" d="${path(choices)}"/>`;
   const half = choices.length > 1 ? span / (choices.length - 1) / 2 : span / 2;

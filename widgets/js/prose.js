@@ -8,6 +8,8 @@ import { t } from "./words.js";
 const NOTE = /\{live:([^{}\n]{1,80})\}/g;
 /** Where text is looked for: Markdown cells of JupyterLab, Notebook and exported notebooks. */
 const TEXTS = ".jp-RenderedMarkdown, .jp-MarkdownOutput, .text_cell_render, .mlc-prose";
+/** What a view says of itself: the names of its numbers. Each view has a script of its own. */
+const NAMES = "data-live-names";
 /** Pixels of a drag for one choice. */
 const STEP = 14;
 
@@ -40,6 +42,29 @@ function isText({ target, addedNodes }) {
   );
 }
 
+/**
+ * The view that a number in a text is of: of those that have one of that name the nearest, and of two
+ * as near the one above.
+ * @param {Element} place
+ * @param {Element} text
+ * @param {string} name
+ */
+function nearest(place, text, name) {
+  const all = [...place.querySelectorAll(`${TEXTS}, [${NAMES}]`)];
+  const at = all.indexOf(text);
+  /** @param {Element} view */
+  const far = (view) => Math.abs(all.indexOf(view) - at);
+  return all
+    .filter((each) => JSON.parse(each.getAttribute(NAMES) ?? "[]").includes(name))
+    .reduce(
+      (best, each) => (!best || far(each) < far(best) ? each : best),
+      /** @type {any} */ (null),
+    );
+}
+
+/** @param {Data.Knob} knob */
+const isNumber = (knob) => ["number", "form"].includes(knob.kind);
+
 export class Prose {
   #choose;
   #home;
@@ -61,6 +86,7 @@ export class Prose {
     this.#knobs = knobs;
     this.#choose = choose;
     this.#home = root;
+    root.setAttribute(NAMES, JSON.stringify(knobs.filter(isNumber).map((k) => k.name)));
     this.#observer = new MutationObserver((changes) => {
       // not for each node of a cell that is being drawn
       if (changes.some(isText)) this.#waits ||= setTimeout(() => this.#scan(), 100);
@@ -77,14 +103,29 @@ export class Prose {
     for (const text of place.querySelectorAll(TEXTS)) {
       // the text of another view is about its own numbers, which may have the same names
       const view = text.closest(".mlc");
-      if (!view || view === this.#home) this.#read(text);
+      if (!view || view === this.#home) this.#read(place, text, view !== null);
     }
     this.follow(this.#state);
     this.#observer.observe(place, { childList: true, subtree: true });
   }
 
-  /** @param {Element} text */
-  #read(text) {
+  /**
+   * @param {Element} place
+   * @param {Element} text
+   * @param {boolean} own whether the text is of this view
+   */
+  #read(place, text, own) {
+    /** @param {string} name */
+    const find = (name) =>
+      own || nearest(place, text, name) === this.#home
+        ? this.#knobs.findIndex((k) => isNumber(k) && k.name === name)
+        : -1;
+    // what a view took that is further away
+    for (const element of text.querySelectorAll(".mlc-live-number")) {
+      const name = element.getAttribute("aria-label") ?? "";
+      const mine = this.#numbers.some((number) => number.element === element);
+      if (!mine && find(name) >= 0) element.replaceWith(this.#number(find(name), name));
+    }
     const walker = document.createTreeWalker(text, NodeFilter.SHOW_TEXT);
     /** @type {Text[]} */
     const nodes = [];
@@ -97,9 +138,7 @@ export class Prose {
     for (const node of nodes) {
       const made = parts(node.data).map((part) => {
         if (typeof part === "string") return part;
-        const at = this.#knobs.findIndex(
-          (k) => ["number", "form"].includes(k.kind) && k.name === part[0],
-        );
+        const at = find(part[0]);
         return at < 0 ? `{live:${part[0]}}` : this.#number(at, part[0]);
       });
       if (made.some((part) => typeof part !== "string")) node.replaceWith(...made);
@@ -171,6 +210,7 @@ export class Prose {
   remove() {
     this.#observer.disconnect();
     clearTimeout(this.#waits);
+    this.#home.removeAttribute(NAMES); // another view may take the texts
     for (const { element, note } of this.#numbers) element.replaceWith(note);
     this.#numbers = [];
   }
