@@ -265,7 +265,7 @@ def test_an_untrusted_notebook_shows_text(lab, chromium, path):
         shown_text.locator("details").nth(6).wait_for()
         assert "reverse_compute_at(block=C, loop=j_0)" in shown_text.inner_text()
         report = page.locator(".jp-Notebook .jp-CodeCell").nth(NAMES.index("report"))
-        report.get_by_text("16 answers, 9 solved").first.wait_for()
+        report.get_by_text("answers: 16, solved: 9").first.wait_for()
         assert page.locator(".mlc").count() == 0
 
 
