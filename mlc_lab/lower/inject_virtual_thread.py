@@ -29,7 +29,7 @@ statements hold pointers, of which it is not known what is done with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, Any
 
 from ..ir.transform import Pass
@@ -157,10 +157,12 @@ class _Interleave:
                    if isinstance(x, (BufferLoad, BufferStore, Var)))
 
     def _around(self, s: Stmt) -> Stmt:
+        # memory that is made inside the loop is there anew for each virtual thread
+        inside = {x.buffer_var for x in pre_order(s) if type(x) is Allocate}
         own = self.var.with_name(self.var.name)
         kind = ForKind.UNROLLED if self.count <= _UNROLLED else ForKind.SERIAL
-        return For(own, 0, self.count, kind, substitute(_Widen(self._wide, self._moved).visit(s),
-                                                        {self.var: own}))
+        widen = _Widen(self._wide, self._moved, inside)
+        return For(own, 0, self.count, kind, substitute(widen.visit(s), {self.var: own}))
 
     # -- memory -----------------------------------------------------------------------------------
 
@@ -184,20 +186,24 @@ class _Interleave:
 
 
 class _Widen(Mutator):
-    """Accesses of memory that each virtual thread has."""
+    """Accesses of memory that each virtual thread has, but of what is made `inside`."""
 
     def __init__(self, wide: Callable[[Buffer], Buffer],
-                 moved: Callable[[Buffer, PrimExpr], PrimExpr]) -> None:
+                 moved: Callable[[Buffer, PrimExpr], PrimExpr], inside: Collection[Var]) -> None:
         super().__init__()
-        self.wide, self.moved = wide, moved
+        self.wide, self.moved, self.inside = wide, moved, inside
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         new = self.default(node)
+        if node.buffer.data in self.inside:
+            return new
         return new.replace(buffer=self.wide(node.buffer),
                            indices=(self.moved(node.buffer, new.indices[0]),))
 
     def visit_BufferStore(self, node: BufferStore) -> Stmt:
         new = self.default(node)
+        if node.buffer.data in self.inside:
+            return new
         return new.replace(buffer=self.wide(node.buffer),
                            indices=(self.moved(node.buffer, new.indices[0]),))
 

@@ -90,3 +90,30 @@ def test_memory_that_differs_is_had_by_each():
         mod = from_source(TWO.format(condition=condition, factor=2))
         have = runs(mod, a, np.full((4, 8), 7, "float32"))
         np.testing.assert_array_equal(have, np.where(keeps, 2 * a + 1, 0))
+
+
+def test_memory_that_is_made_in_a_loop_of_each_virtual_thread_is_its_own():
+    """How often the loop runs depends on the virtual thread, so the loop over these is around it,
+    and around the memory that is made in it."""
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((2, 4), "int32")):
+    for bx in T.thread_binding(1, thread="blockIdx.x"):
+        for vx in T.thread_binding(2, thread="vthread.x"):
+            for tx in T.thread_binding(4, thread="threadIdx.x"):
+                for k in range(2 - vx):
+                    with T.block("B"):
+                        v, i = T.axis.remap("SS", [vx, tx])
+                        r = T.axis.opaque(2, k)
+                        S = T.alloc_buffer((4,), "int32", scope="shared")
+                        S[i] = A[i] + r
+                        B[v, i] = S[3 - i] * 10 + v
+""")
+    allocated = {s.buffer_var: int(s.extents[0]) for s in pre_order(kernel_of(mod).body)
+                 if type(s) is S.Allocate}
+    assert set(allocated.values()) == {4}
+    for item in pre_order(kernel_of(mod).body):
+        if isinstance(item, (E.BufferLoad, S.BufferStore)) and item.buffer.data in allocated:
+            assert int(item.buffer.shape[0]) == 4
+    a, b = np.arange(4, dtype="int32"), np.zeros((2, 4), "int32")
+    np.testing.assert_array_equal(runs(mod, a, b), [(3 - a + 1) * 10, (3 - a) * 10 + 1])
