@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ..ir.transform import PassContext
 
 
-class _Lane(Mutator):
+class Lane(Mutator):
     """One lane of an expression."""
 
     def __init__(self, name: str, lane: PrimExpr, memories: dict[Var, Buffer]) -> None:
@@ -139,7 +139,7 @@ class _Scalarize(Mutator):
               ) -> Stmt:
         lanes = max(dt.lanes_of(index.dtype), dt.lanes_of(value.dtype))
         var = Var("lane", "int32")
-        lane = _Lane(self.name, var, self.memories)
+        lane = Lane(self.name, var, self.memories)
         body: Stmt = BufferStore(buffer, lane.visit(value), (lane.visit(index),))
         if predicate is not None:
             body = IfThenElse(lane.visit(predicate), body)

@@ -66,6 +66,35 @@ def test_an_access_that_is_not_made_is_no_fault(statement):
     assert got[:40].tolist() == list(range(63, 23, -1))
 
 
+VECTORS = """
+@T.prim_func
+def main(A: T.Buffer((64,), "float32"), I: T.Buffer((64,), "int32"),
+         B: T.Buffer((64,), "float32")):
+    for tx in T.thread_binding(16, thread="threadIdx.x"):
+        for x in T.vectorized(4):
+            with T.block("B"):
+                v = T.axis.spatial(64, tx * 4 + x)
+                B[v] = {value}
+"""
+
+
+@pytest.mark.parametrize("value", ["A[I[v]]", "T.if_then_else(v % 4 < 3, A[I[v]], A[v])",
+                                   "A[v // 2 * 2 + I[v] % 2] + A[I[v] // 1]"])
+def test_each_lane_of_a_vector_is_looked_at(value):
+    func = from_source(VECTORS.format(value=value))
+    far = np.where(np.arange(64) == 41, -5, BACKWARDS)
+    with pytest.raises(RuntimeError, match="A is accessed outside"):
+        run(func, far)
+    got = run(func, np.arange(64))
+    assert np.isfinite(got).all()
+
+
+def test_a_lane_that_is_not_accessed_is_no_fault():
+    func = from_source(VECTORS.format(value="T.if_then_else(v % 4 < 3, A[I[v]], A[v])"))
+    far = np.where(np.arange(64) == 43, -5, BACKWARDS)
+    assert run(func, far)[43] == 43
+
+
 def test_indices_that_follow_from_loops_and_threads_need_no_check():
     from mlc_lab.backend.device.simulated import on_the_cpu
     from mlc_lab.lower import lower

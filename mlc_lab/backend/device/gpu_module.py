@@ -24,6 +24,7 @@ from ..llvm import entry_of
 from ..source import DIALECTS, KernelSource, module_text, sources
 from . import simulated
 from .host import HostFunction
+from .inside import reported
 from .real import RealDriver
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def build(mod: IRModule, target: Target) -> Any:
         own: Mapping[str, Any] = {"tir": lambda: lowered.script()}
     else:
         host = simulated.build(lowered, entry)
-        runs = {name: simulated.with_an_end(host[name], lowered) for name in hosts
+        runs = {name: simulated.with_an_end(reported(host[name]), lowered) for name in hosts
                 if name in host.function_names}
         own = {fmt: functools.partial(host.get_source, fmt) for fmt in ("ll", "asm", "obj")}
     functions = {name: DeviceFunction(name, run, _params(hosts[name]), driver)

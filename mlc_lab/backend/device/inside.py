@@ -12,21 +12,25 @@ In kernels whose indices follow from loops and threads nothing is left to check.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...arith import Analyzer
+from ...ir import dtype as dt
 from ...ir.transform import Pass
-from ...lower.common import function_pass
+from ...lower.common import LowerError, function_pass
+from ...lower.scalarize_vectors import Lane
 from ...lower.split_host_device import is_kernel
 from ...tir import op
 from ...tir.expr import (
-    And, Broadcast, BufferLoad, Call, IntImm, Not, Or, PrimExpr, Ramp, Range, StringImm,
+    And, BufferLoad, Call, IntImm, Not, Or, PrimExpr, Ramp, Range, StringImm,
 )
 from ...tir.functor import Mutator
 from ...tir.stmt import (
     AssertStmt, AttrStmt, BufferStore, Evaluate, For, IfThenElse, LetStmt, Stmt, While, seq,
 )
+
+from .real import KernelError
 
 if TYPE_CHECKING:
     from ...ir.transform import PassContext
@@ -34,9 +38,26 @@ if TYPE_CHECKING:
     from ...tir.function import PrimFunc
 
 
+_OUTSIDE = "is accessed outside of its elements, of which there are"
+
+
 def accesses_stay_inside() -> Pass:
     """The pass: assertions before what may access memory outside of a buffer."""
     return function_pass("AccessesStayInside", _checked)
+
+
+def reported(run: Callable[..., Any]) -> Callable[..., Any]:
+    """A host's function whose kernels report an access outside of a buffer as a KernelError."""
+    def call(*args: Any) -> Any:
+        try:
+            return run(*args)
+        except (AssertionError, RuntimeError) as error:  # the latter where blocks run in parallel
+            kernel, _, what = str(error).partition(": assertion failed: ")
+            if _OUTSIDE not in what:
+                raise
+            raise KernelError(f"kernel {kernel} on the simulated device: {what}") from None
+
+    return call
 
 
 def _checked(func: PrimFunc, ctx: PassContext) -> PrimFunc:
@@ -122,31 +143,53 @@ class _Asserts(Mutator):
 
     def _outside(self, buffer: Buffer, indices: Sequence[PrimExpr], under: tuple[PrimExpr, ...]
                  ) -> list[Stmt]:
-        """An assertion that an access is inside, where that is not known."""
-        left: list[PrimExpr] = []
-        for index, extent in zip(indices, buffer.shape):
-            for end in _ends(index):
-                zero = IntImm(end.dtype, 0)
-                left += [c for c in (op.less_equal(zero, end), op.less(end, op.cast(
-                    extent, end.dtype))) if not self.known.can_prove(c)]
-        if not left:
+        """Assertions that an access is inside, where that is not known."""
+        try:
+            return self._asserted(buffer, indices, under)
+        except (LowerError, KeyError):  # lanes in another order, or vectors with a name
             return []
-        inside = op.const(True)
-        for condition in left:
-            inside = op.logical_and(inside, condition)
-        for condition in reversed(under):
-            inside = Call("bool", "tir.if_then_else", (condition, inside, op.const(True)))
-        size = ", ".join(map(repr, buffer.shape))
-        text = f"{buffer.name} is accessed outside of its elements, of which there are ({size})"
-        return [AssertStmt(inside, StringImm(text), seq())]
+
+    def _asserted(self, buffer: Buffer, indices: Sequence[PrimExpr], under: tuple[PrimExpr, ...]
+                  ) -> list[Stmt]:
+        out: list[Stmt] = []
+        for lane in _lanes((*indices, *under)):
+            left = [c for index, extent in zip(indices, buffer.shape)
+                    for c in _conditions(index, extent, lane) if not self.known.can_prove(c)]
+            if not left:
+                continue
+            inside = op.const(True)
+            for condition in left:
+                inside = op.logical_and(inside, condition)
+            for condition in reversed(under):
+                inside = Call("bool", "tir.if_then_else", (
+                    _of_lane(condition, lane), inside, op.const(True)))
+            size = ", ".join(map(repr, buffer.shape))
+            text = f"{buffer.name} {_OUTSIDE} ({size})"
+            out.append(AssertStmt(inside, StringImm(text), seq()))
+        return out
 
 
-def _ends(index: PrimExpr) -> list[PrimExpr]:
-    """The first and last of the places that an index, maybe one of vectors, means."""
-    if type(index) is Ramp:
-        return [index.base, op.add(index.base, op.mul(index.stride, IntImm(
-            index.base.dtype, int(index.lanes) - 1)))]
-    return [index.value] if type(index) is Broadcast else [index]
+def _lanes(parts: Sequence[PrimExpr]) -> Sequence[int | None]:
+    """The lanes for which an access is looked at one by one; None where its ends tell all."""
+    if all(dt.lanes_of(e.dtype) == 1 or type(e) is Ramp for e in parts):
+        return (None,)
+    return range(max(dt.lanes_of(e.dtype) for e in parts))
 
 
-__all__ = ["accesses_stay_inside"]
+def _conditions(index: PrimExpr, extent: PrimExpr, lane: int | None) -> list[PrimExpr]:
+    """That an index is inside: of a lane, or of the first and the last."""
+    if lane is None and type(index) is Ramp:
+        last = IntImm(index.base.dtype, int(index.lanes) - 1)
+        ends = [index.base, op.add(index.base, op.mul(index.stride, last))]
+    else:
+        ends = [_of_lane(index, lane)]
+    return [c for e in ends for c in (op.less_equal(IntImm(e.dtype, 0), e),
+                                      op.less(e, op.cast(extent, e.dtype)))]
+
+
+def _of_lane(e: PrimExpr, lane: int | None) -> PrimExpr:
+    return e if lane is None or dt.lanes_of(e.dtype) == 1 else Lane(
+        "", IntImm("int32", lane), {}).visit(e)
+
+
+__all__ = ["accesses_stay_inside", "reported"]
