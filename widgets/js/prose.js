@@ -32,13 +32,15 @@ export function parts(text) {
 }
 
 /**
- * Whether a change of the page is about a text.
+ * Whether a change of the page is about a text, or puts a view into the page: a view is made before
+ * it has a place there.
  * @param {MutationRecord} change
  */
 function isText({ target, addedNodes }) {
   if (target instanceof Element && target.closest(TEXTS)) return true;
+  const either = `${TEXTS}, [${NAMES}]`;
   return [...addedNodes].some(
-    (node) => node instanceof Element && (node.matches(TEXTS) || node.querySelector(TEXTS)),
+    (node) => node instanceof Element && (node.matches(either) || node.querySelector(either)),
   );
 }
 
