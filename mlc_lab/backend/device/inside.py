@@ -25,7 +25,7 @@ from ...tir import op
 from ...tir.expr import (
     And, BufferLoad, Call, IntImm, Not, Or, PrimExpr, Ramp, Range, StringImm,
 )
-from ...tir.functor import Mutator
+from ...tir.functor import Mutator, pre_order
 from ...tir.stmt import (
     AssertStmt, AttrStmt, BufferStore, Evaluate, For, IfThenElse, LetStmt, Stmt, While, seq,
 )
@@ -93,11 +93,13 @@ class _Asserts(Mutator):
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
         asserts = self._of((node.condition,))
-        with self.known.constraint_scope(node.condition):
+        # statements inside may change memory that the condition has read
+        lasts = not any(type(n) is BufferLoad for n in pre_order(node.condition))
+        with self.known.constraint_scope(node.condition if lasts else op.const(True)):
             yes = self.visit(node.then_case)
         no = node.else_case
         if no is not None:
-            with self.known.constraint_scope(Not(node.condition)):
+            with self.known.constraint_scope(Not(node.condition) if lasts else op.const(True)):
                 no = self.visit(no)
         return seq(*asserts, IfThenElse(node.condition, yes, no))
 
