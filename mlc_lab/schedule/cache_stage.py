@@ -6,7 +6,7 @@ What cache_read, cache_write and their relatives share.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..arith import Analyzer, estimate_region_upper_bound
 from ..tir import op
@@ -26,8 +26,8 @@ from .guards import is_block
 from .move import replace_loop
 from .provenance import came_from
 from .rewrite import with_regions
-from .state import ScheduleState, StmtSRef, child_realizes
-from .truth import with_true_regions
+from .state import ScheduleState, StmtSRef, child_realizes, swap
+from .truth import undeclared, with_true_regions
 
 if TYPE_CHECKING:
     from .instruction import BlockRV
@@ -328,11 +328,27 @@ def declaring(state: ScheduleState, scope: StmtSRef, new: Block) -> Block:
     if scope.parent is None:
         return new
     wide = with_true_regions(new, {})
-    if wide is not new and state.scope_root(scope).parent is not None:
-        raise Refusal("scope_declares_what_it_touches", "the copy would touch elements that block "
-                      f"{new.name_hint}, around it, does not declare", nodes=[scope.stmt],
-                      hint=f"make the copy outside of block {new.name_hint}")
-    return wide
+    if state.scope_root(scope).parent is None:
+        return wide
+    if wide is not new:
+        _declares_too_little(scope)
+    # it may declare what nothing in it touched so far, which a block around it does not
+    inner, made = scope, new
+    for outer in state.ancestors(scope):
+        if outer.parent is None:
+            break
+        made = outer.stmt.replace(body=swap(outer.stmt.body, inner.stmt, made))
+        inner = outer
+        if type(made) is Block and undeclared(made):
+            _declares_too_little(outer)
+    return new
+
+
+def _declares_too_little(block: StmtSRef) -> NoReturn:
+    name = block.stmt.name_hint
+    raise Refusal("scope_declares_what_it_touches", f"the copy would touch elements that block "
+                  f"{name}, around it, does not declare", nodes=[block.stmt],
+                  hint=f"make the copy outside of block {name}")
 
 
 def finish(state: ScheduleState, scope: StmtSRef, body: Stmt, allocated: Sequence[Buffer],

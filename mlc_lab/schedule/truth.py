@@ -79,7 +79,9 @@ def with_true_regions(block: Block, owners: Mapping[Var, Buffer]) -> Block:
         return block
     owners = {**{r.buffer.data: r.buffer for r in (*block.writes, *block.reads)}, **owners}
     found_reads, found_writes, _ = block_access_regions(block)
-    reads = _united(block.reads, found_reads, [a for a in missing if not a.write], owners, block)
+    # what a reduction goes on with is among what the block writes, and in no list of reads
+    reads = _united(block.reads, [*found_writes, *found_reads],
+                    [a for a in missing if not a.write], owners, block)
     writes = _united(block.writes, found_writes, [a for a in missing if a.write], owners, block)
     return block.replace(reads=reads, writes=writes)
 

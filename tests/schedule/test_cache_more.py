@@ -2,7 +2,8 @@
 
 import pytest
 
-from mlc_lab.schedule import ScheduleError
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
 from .common import chain, check, matmul
@@ -108,3 +109,30 @@ def test_it_is_refused(func, rule, step):
     with pytest.raises(ScheduleError) as caught:
         step(sch)
     assert caught.value.rule in (rule, "parallel_loops_are_spatial", "complete_or_reduction")
+
+
+def test_a_copy_is_refused_that_a_block_further_out_does_not_declare():
+    """A block may declare to read what nothing in it reads so far; the copy would read it."""
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for n in range(1):
+        with T.block("P"):
+            T.reads(A[0:4])
+            T.writes(B[0:4])
+            with T.block("Q"):
+                T.reads(A[0:4], B[0:4])
+                T.writes(B[0:4])
+                for i in range(4):
+                    with T.block("B"):
+                        v = T.axis.spatial(4, i)
+                        T.reads(A[v], B[v])
+                        T.writes(B[v])
+                        B[v] = A[v]
+""")
+    sch = Schedule(func)
+    with pytest.raises(ScheduleError, match="that block P, around it") as caught:
+        sch.cache_inplace("B", "B", "local")
+    assert caught.value.rule == "scope_declares_what_it_touches"
+    kept_inside = sch.cache_write("B", 0, "local")
+    assert sch.get(kept_inside).name_hint == "B_local"

@@ -137,3 +137,20 @@ def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
     b = np.zeros_like(a)
     interpret(sch.mod, a, b, func_name="main")
     np.testing.assert_array_equal(b, a * 2)
+
+
+def test_parts_declare_what_a_reduction_in_them_goes_on_with():
+    sch = Schedule(scaled_sum)
+    sch.loop_partition(sch.get_loops("B")[2], [2, None])
+    part = sch.get(sch.get_block("B_j0_partition"))
+    assert [str(region) for region in part.reads] == ["B[vi, 0:2]", "A[vi, vk]"]
+
+
+@T.prim_func
+def scaled_sum(A: T.Buffer((3, 4), "float32"), B: T.Buffer((3, 6), "float32")):
+    for i, k, j in T.grid(3, 4, 6):
+        with T.block("B"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                B[vi, vj] = T.float32(0)
+            B[vi, vj] = B[vi, vj] + A[vi, vk]
