@@ -103,7 +103,7 @@ def of_checks() -> Iterator[tuple[str, str, str]]:
 #: a place for a value in a text
 _PLACE = re.compile(r"\{\w*\}")
 #: what is no name, pattern or setting: words and places with spaces between them
-_PHRASE = re.compile(r"(?!.* -)[A-Za-z{][\w{}.'()[\]/,\"=@-]*"
+_PHRASE = re.compile(r"(?!.* -)[A-Za-z0-9{][\w{}.'()[\]/,\"=@-]*"
                      r"([;:]? [\w{}.'()[\]/,\"=@%*+-]+)+[;:?]?")
 
 
@@ -120,18 +120,27 @@ def of_marks() -> Iterator[tuple[str, str, str]]:
     """What checks of exercises say of an answer, and exercises whose checks are their own: the
     parts of which they put it together."""
     folder = ROOT / "mlc_lab" / "exercises"
-    for path in [folder / "judging.py", *sorted((folder / "checks").glob("*.py")),
+    limits = ROOT / "mlc_lab" / "lower" / "verify_gpu_code.py"  # why a kernel cannot be counted
+    for path in [limits, folder / "judging.py", folder / "answers.py",
+                 *sorted((folder / "checks").glob("*.py")),
                  *sorted((folder / "catalogue").glob("ex_*.py"))]:
         tree = ast.parse(path.read_text(encoding="utf-8"))
         inside = {id(part) for node in ast.walk(tree) for part in _unsaid(node)}
         for node in ast.walk(tree):
             if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in inside:
-                for message in (part for form in _forms(node) for part in form.split(". ")):
-                    message = re.sub(r"(?<!\.)\.$", "", message.strip("; ").lstrip(".; "))
+                # several lines are a program's, but in a message with places for values
+                apart = path == limits or (path.parent.name != "catalogue"
+                                           and isinstance(node, ast.JoinedStr))
+                lines = (line for form in _forms(node)
+                         for line in (form.split("\n") if apart else [form]))
+                for message in (part for line in lines if not line.startswith("    ")
+                                for part in line.split(". ")):
+                    message = re.sub(r"(?<!\.)\.$", "", message.strip("; ").lstrip(".;: "))
                     message = re.sub(r"^\(([^()]*)\)$", r"\1", message)  # `told` looks inside
                     if _PHRASE.fullmatch(message) and lessons.has_words(
                             _PLACE.sub("", message)) and (
-                            path.parent.name == "checks" or _SENTENCE.fullmatch(message)):
+                            path.parent.name in ("checks", "lower")
+                            or _SENTENCE.fullmatch(message)):
                         yield "checks", message, path.relative_to(ROOT).as_posix()
 
 

@@ -25,7 +25,7 @@ from mlc_lab.exercises import ExerciseError, Result, book
 from mlc_lab.exercises.answers import AnswerError, as_data, read
 from mlc_lab.exercises.command import as_text
 from mlc_lab.exercises.judge import check, unread, watch
-from mlc_lab.exercises.result import Row
+from mlc_lab.exercises.result import Row, told_error
 from mlc_lab.ir.diagnostics import MLCError
 from mlc_lab.language import filled, text, told
 from mlc_lab.observe.graph import Graph
@@ -347,7 +347,8 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
 def _marks(result: Any) -> dict[str, Any]:
     """Marks as plain data, in the reader's language."""
     found = result.to_dict()
-    return {**found, "rows": [_row(row) for row in found["rows"]]}
+    return {**found, "rows": [_row(row) for row in found["rows"]],
+            "error": found["error"] and told_error(found["error"])}
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -85,7 +85,7 @@ def as_data(kind: str, answer: object) -> Any:
     if kind == "prediction" and isinstance(answer, (dict, list, tuple, int, float, str)):
         return answer
     wanted = {"schedule": "a Schedule, or the text of one", "program": "TVMScript, or a module",
-              "space": "the text of a schedule with sch.sample_... in it",
+              "space": "the text of a schedule that draws decisions with sch.sample_perfect_tile",
               "function": "the text of Python functions",
               "prediction": "a number, a choice, or a dict of them"}[kind]
     raise AnswerError(f"the answer is a {type(answer).__name__}: {wanted} is asked for")
@@ -115,8 +115,8 @@ def read(variant: Variant, data: Any) -> Answer:
     outside = [] if found.mod is None else calls_outside(found.mod, library)
     if outside:
         raise AnswerError(f"it calls {', '.join(outside[:3])}: code from outside of the program",
-                          "an answer computes by itself" + (
-                              f", or calls {', '.join(library)}" if library else ""))
+                          f"an answer computes by itself, or calls {', '.join(library)}"
+                          if library else "an answer computes by itself")
     return found
 
 
@@ -196,10 +196,10 @@ def _fields(fields: list[Field], data: Any) -> dict[str, Any]:
 def _value(wanted: Field, value: Any) -> Any:
     if value is None or value == "":
         return None
-    told = f"{wanted.name}: {shown(value)} is no "
     if wanted.kind == "number":
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise AnswerError(told + "number", "write digits, as 12 or 0.5")
+            raise AnswerError(f"{wanted.name}: {shown(value)} is no number",
+                              "write digits, as 12 or 0.5")
         return value
     if wanted.picture is not None:
         return _marked(wanted, value)
@@ -208,7 +208,8 @@ def _value(wanted: Field, value: Any) -> Any:
         value = [value] if value in wanted.choices else [part.strip() for part in value.split(",")]
     values = [value] if one else list(value) if isinstance(value, (list, tuple)) else None
     if values is None:
-        raise AnswerError(told + "list of choices", f"they are {', '.join(wanted.choices)}")
+        raise AnswerError(f"{wanted.name}: {shown(value)} is no list of choices",
+                          f"they are {', '.join(wanted.choices)}")
     for item in values:
         if item not in wanted.choices:
             spaced = any(" " in choice for choice in wanted.choices)

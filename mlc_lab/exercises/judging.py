@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator
 from dataclasses import asdict
 from typing import Any
 
+from ..language import speaking
 from ..reading import MISTAKES, MLCError, reason
 from ..workers.confinement import keep_others_out
 from .answers import Answer, AnswerError, read
@@ -35,17 +36,22 @@ def marking(variant: Variant, data: object) -> Generator[Row, None, Result]:
     """The rows of the marks of an answer, each as soon as it is known, and the result.
 
     A row that does not compute the same ends the points of the rows after it: a program that is
-    quick and wrong is worth nothing. They are told all the same.
+    quick and wrong is worth nothing. They are told all the same. Marks are English everywhere, so
+    that the same answer has the same ones; they are told in the reader's language where they are
+    shown.
     """
-    try:
-        answer = read(variant, data)
-    except AnswerError as error:
-        return unread(variant, error)
+    with speaking("en"):
+        try:
+            answer = read(variant, data)
+        except AnswerError as error:
+            return unread(variant, error)
+        asked_for = variant.checks
     rows: list[Row] = []
     wrong = ""
     try:
-        for asked in variant.checks:
-            found = _found(asked, answer, variant)
+        for asked in asked_for:
+            with speaking("en"):
+                found = _found(asked, answer, variant)
             if not (wrong or found.passed):
                 wrong = ("the program computes something else" if asked.kind in _COMPUTES else
                          "a row above comes first" if asked.options.get("decides") else "")

@@ -93,10 +93,12 @@ class Result:
     def __str__(self) -> str:
         out = [f"{self.id}: {_reached_points(self.points, self.of)}"]
         if self.error:
-            line = f"line {self.error['line']}: " if self.error.get("line") else ""
-            out += _indented(line + self.error["message"], "  ! ")
-            if self.error.get("hint"):
-                out += _indented(self.error["hint"], "    try: ")
+            error = told_error(self.error)
+            line = (text("line {line}: ", "views").format(line=error["line"])
+                    if error.get("line") else "")
+            out += _indented(line + error["message"], "  ! ")
+            if error["hint"]:
+                out += _indented(error["hint"], f"    {text('try: ', 'command')}")
             return "\n".join(out)
         return "\n".join([*out, *map(str, self.rows)])
 
@@ -104,6 +106,12 @@ class Result:
         # at a prompt the rows stand above it already: `check` prints them as they come
         return (str(self) if self.error else
                 f"{self.id}: {_reached_points(self.points, self.of)}")
+
+
+def told_error(error: Mapping[str, Any]) -> dict[str, Any]:
+    """The `error` of a result in the reader's language."""
+    return {**error, "message": told(str(error.get("message", "")), "checks"),
+            "hint": told(str(error.get("hint") or ""), "checks")}
 
 
 def _reached(points: int, of: int) -> str:

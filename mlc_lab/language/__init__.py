@@ -9,6 +9,7 @@ be behind; a test says where it is.
     text("Start here", "command")    the text of a domain in that language
     filled("at most 3 misses", ...)  the same of a text in which "{most}" has become 3
     told("3 misses; 2 suffice", ...) the same of a text that was put together of several
+    with speaking("en"): ...         in that language, whatever was chosen: for what is kept as data
 
 A domain is a lesson by the name of its file, "exercises", "checks" (what they say of an answer),
 "command", "views", "meanings" (what primitives and passes do), or "rules" (of refusals, by their
@@ -20,6 +21,9 @@ from __future__ import annotations
 import gettext
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
@@ -30,11 +34,24 @@ VARIABLE = "MLC_LAB_LANGUAGE"
 #: where the system says it, the first that is set
 _SYSTEM = ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG")
 FOLDER = Path(__file__).parent
+#: the language of a `speaking` block
+_spoken: ContextVar[str] = ContextVar("language", default="")
 
 
 def chosen() -> str:
     """The language that was asked for, or the system's; English where there are no texts in it."""
-    return _known(os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _SYSTEM)), ""))
+    return _spoken.get() or _known(
+        os.environ.get(VARIABLE) or next(filter(None, map(os.environ.get, _SYSTEM)), ""))
+
+
+@contextmanager
+def speaking(language: str) -> Iterator[None]:
+    """Another language is the chosen one inside of the block."""
+    before = _spoken.set(language)
+    try:
+        yield
+    finally:
+        _spoken.reset(before)
 
 
 @cache
@@ -89,14 +106,22 @@ def filled(message: str, domain: str, language: str | None = None) -> str:
 _SHORT = 10
 #: what ends a sentence and parts its clauses, in each language
 _PARTED = {"zh": ("。", "；")}
+_COLON = {"zh": "："}
 
 
 def told(message: str, domain: str, language: str | None = None) -> str:
     """The same of a text that was put together of several, values in values: each part that is
-    known, and others as they are. A text of several lines is a program's, and stays."""
+    known, and others as they are. Of a text of several lines each is one; those that are indented
+    are a program's, and stay."""
     language = language or chosen()
-    if language == "en" or not message.strip() or "\n" in message:
+    if language == "en" or not message.strip():
         return message
+    if domain != "rules" and (rule := text(message.replace(" ", "_"), "rules", language)) != (
+            message.replace(" ", "_")):
+        return rule.rstrip("。")  # the name of a rule, in words
+    if "\n" in message:
+        return "\n".join(line if line[:1].isspace() else told(line, domain, language)
+                         for line in message.split("\n"))
     said = text(message, domain, language)
     if said != message:
         return said
@@ -136,10 +161,13 @@ def _matched(message: str, domain: str, language: str, without: str | None = Non
 
 
 def _headed(message: str, domain: str, language: str) -> str | None:
-    """A text that begins with one that ends in a colon."""
+    """A text that begins with one that ends in a colon, or with one that a colon may follow."""
     head, colon, rest = message.partition(": ")
     said = text(head + ":", domain, language)
-    return said + told(rest, domain, language) if colon and said != head + ":" else None
+    if said == head + ":":
+        said = (_matched(head, domain, language) or head) + _COLON[language]
+    return (said + told(rest, domain, language)
+            if colon and said != head + _COLON[language] else None)
 
 
 def _bracketed(message: str, domain: str, language: str) -> str | None:
@@ -157,4 +185,5 @@ def texts(domain: str, language: str) -> dict[str, str]:
     return {k: v for k, v in vars(known).get("_catalog", {}).items() if k and isinstance(k, str)}
 
 
-__all__ = ["FOLDER", "LANGUAGES", "VARIABLE", "chosen", "filled", "text", "texts", "told"]
+__all__ = [
+    "FOLDER", "LANGUAGES", "VARIABLE", "chosen", "filled", "speaking", "text", "texts", "told"]

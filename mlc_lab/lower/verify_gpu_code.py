@@ -31,17 +31,18 @@ _ADVICE = ("bind loops to blocks and threads, for example\n"
 def _verify_host(name: str, func: PrimFunc, kind: str) -> None:
     """The host touches no memory of the device."""
     for s in all_statements(func.body):
+        found: BufferStore | BufferLoad | None
         if type(s) is BufferStore:
-            found, verb = s, "written"
+            found = s
         else:
             parts = [x for e in s.children() if not isinstance(e, Stmt) for x in pre_order(e)]
             found = next((x for x in parts if type(x) is BufferLoad), None)
-            verb = "read"
         if found is not None:
             line = repr(s).strip().splitlines()[-1].strip()
             raise LowerError(
-                f"{name}: {found.buffer.name} is {verb} outside of a kernel, and the target "
-                f"{kind!r} runs only loops that are bound to threads:\n    {line}\n"
+                f"{name}: {found.buffer.name} is {'written' if found is s else 'read'} outside of "
+                f"a kernel, and the target {kind!r} runs only loops that are bound to threads:\n"
+                f"    {line}\n"
                 f'In the schedule, {_ADVICE}\nOr build it for the CPU, target="llvm"')
 
 
@@ -60,9 +61,10 @@ def _verify_kernel(name: str, func: PrimFunc, limits: Limits, target: Target) ->
     for tag, n in sizes.items():
         bound = (limits.block if tag.startswith("threadIdx") else limits.grid)["xyz".index(tag[-1])]
         if n is not None and n > bound:
-            what = "threads" if tag.startswith("threadIdx") else "blocks"
-            raise LowerError(f"{name}: {tag} has {n} {what}, and the limit {where} is {bound}: "
-                             "split the loop and bind its parts to two axes")
+            raise LowerError(f"{name}: {tag} has {n} "
+                             f"{'threads' if tag.startswith('threadIdx') else 'blocks'}, and the "
+                             f"limit {where} is {bound}: split the loop and bind its parts to "
+                             "two axes")
     _verify_shared(name, func, limits, where)
 
 

@@ -11,12 +11,16 @@ import pytest
 from mlc_lab import exercises
 from mlc_lab.exercises.checks import CHECKS
 from mlc_lab.exercises.judging import marks
+from mlc_lab.exercises.result import told_error
+from mlc_lab.language import speaking, told
 
 CATALOGUE = exercises.catalogue()
 NOTEBOOKS = Path(__file__).parent.parent.parent / "notebooks"
 #: variants of each exercise: so many at least, and at most, as many as can be tried in the
 #: processor's seconds. `python tests/exercises/variants.py` tries all
 LEAST, MOST, SECONDS = 4, 200, 1.5
+#: a character of a Chinese text; an English clause, and not the text of a program
+CHINESE, SENTENCE = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"([a-z]{2,}[ ,;:]+){4}[a-z]{2,}")
 
 
 @pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)
@@ -35,9 +39,21 @@ def test_typical_mistakes_have_their_points_and_are_told_why(exercise):
     variant = exercise.variant(1)
     assert len(variant.wrong) >= 3
     for wrong in variant.wrong:
-        found = marks(variant, wrong.answer)
+        with speaking("zh"):
+            found = marks(variant, wrong.answer)
+            read = shown(found)
         assert wrong.says in str(found), found
         assert found.points == wrong.points < found.of, found
+        # the same bytes for every reader, and each is told in the language he chose
+        assert not CHINESE.search(found.as_json()), found
+        assert all(CHINESE.search(line) or not SENTENCE.search(line) for line in read), read
+
+
+def shown(found):
+    """What marks say in the reader's language: of an error its first line, which names the rule."""
+    error = told_error(found.error)["message"].split("\n")[:1] if found.error else []
+    rows = [line for row in found.rows for line in told(row.says, "checks").split("\n")]
+    return error + [line for line in rows if not line.startswith(" ")]
 
 
 @pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)

@@ -48,7 +48,7 @@ def gpu_counts(answer: Answer, variant: Variant, *, target: str = GPU, sectors: 
         found = _counted(mod, target)
         clashes = find_races(mod, target) if races else []
     except (MLCError, Unmeasurable, ValueError) as error:
-        return Found(False, f"it cannot run on {target}: {error}")
+        return Found(False, f"it cannot run on {target}:\n{error}")
     if clashes:
         return Found(False, f"two threads clash: {clashes[0]}")
     sites = [s for k in found for s in k.sites]

@@ -35,7 +35,7 @@ from ...reading import DataError
 from ...workers.pool import Worker, WorkerPool, usable_cpus
 from ..catalogue import get
 from ..command import as_text
-from ..result import Result
+from ..result import Result, told_error
 from .collect import LIST
 from .feedback import shown_answer
 from .forms import shape, shape_of_values, wording
@@ -137,13 +137,13 @@ def _answer(one: Graded, id: str, shown: Any, group: int, texts: _Texts, names: 
     result = one.results.get(id)
     if result is None or id not in one.answers:
         return None
-    error = result.error or {}
-    line = f"line {error['line']}: " if error.get("line") else ""
+    error = told_error(result.error or {})
+    line = text("line {line}: ", "views").format(line=error["line"]) if error.get("line") else ""
     return {
         "points": result.points, "seed": result.seed if names else "", "group": group,
         "text": texts.add(as_text(shown)),
         "error": texts.add("\n".join(filter(None, (
-            line + str(error.get("message", "")), str(error.get("hint", "")))))) if error else -1,
+            line + error["message"], error["hint"])))) if result.error else -1,
         "rows": [[row.points, int(row.passed), texts.add(told(row.says, "checks")),
                   texts.add(str(row.place.get("text", "")))] for row in result.rows],
     }
