@@ -87,7 +87,8 @@ def test_a_text_of_several_is_told_part_by_part(chinese):
     assert language.told("x is 1, not 2; nobody wrote it", "some") == "x 是 1，不是 2；没有人写过它"
     assert language.told("in the loop: nobody wrote it", "some") == "在循环里：没有人写过它"
     assert language.told("Look there. nobody wrote it", "some") == "Look there。没有人写过它"
-    for unknown in ("so it misses", "so it is", "a line\n  nobody wrote it", "", "e.g. this; that."):
+    for unknown in ("so it misses", "so it is", "a line\n  nobody wrote it", "",
+                    "e.g. this; that."):
         assert language.told(unknown, "some") == unknown
     assert language.told("in the loop:\n  why: x\nnobody wrote it", "some") == (
         "在循环里：\n  why: x\n没有人写过它")
