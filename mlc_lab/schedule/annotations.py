@@ -59,7 +59,8 @@ def loops_named_stay_around(state: ScheduleState, before: Snapshot) -> None:
     had.
     """
     blocks = [sref for sref in state.refs.values() if type(sref.stmt) is Block and sref.parent]
-    if all(sref.stmt.iter_vars for sref in blocks):
+    if all(sref.stmt.iter_vars for sref in blocks) and all(
+            old.iter_vars for old, above in before.values() if type(old) is Block and above):
         return
     bound = {v for old, _ in before.values() for v in _bound_by(old)}
     loops = {old.loop_var for old, _ in before.values() if type(old) is For}

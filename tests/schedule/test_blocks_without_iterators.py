@@ -107,3 +107,21 @@ def test_a_block_names_no_loop_beyond_one_without_iterators():
     kept(blocks_in_one, lambda s: s.reverse_compute_at(s.cache_write("B", 0, "local"),
                                                        s.get_loops("B")[0]))
     refused(blocks_in_one, lambda s: s.blockize(s.get_loops("B")[0]), "loops_named_stay_around")
+
+
+@T.prim_func
+def the_last_one(A: T.Buffer((1, 4), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((1, 4), "float32")
+    for i, j in T.grid(1, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for n in range(4):
+        with T.block("C"):
+            C[n] = B[n % 1, n]
+
+
+def test_a_block_that_is_inlined_leaves_no_name_of_its_loop():
+    """No block without iterators is left, and the loop that the only one named is gone with it."""
+    refused(the_last_one, lambda s: s.reverse_compute_inline("C"), "loops_named_stay_around")
+    kept(program, lambda s: s.compute_inline("B"))
