@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: intrinsics that take integers as they are; the others convert them to float32
 ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
                     "shift_left", "shift_right", "likely", "if_then_else", "isnullptr",
-                    "q_multiply_shift", "assume"}
+                    "q_multiply_shift", "q_multiply_shift_per_axis", "assume"}
 _OF_BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"}
 _UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
 #: what is asked of floats, answered for integers
