@@ -260,13 +260,14 @@ def _with_guard(state: ScheduleState, block: StmtSRef, guard: PrimExpr) -> PrimE
     for item in state.loops_above(block):
         analyzer.bind(item.stmt.loop_var, Range.from_min_extent(item.stmt.min, item.stmt.extent))
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
-    predicate = realize.predicate
+    asked = realize.predicate
     for part in conjuncts(guard):
+        part = substitute(part, binding)
         with analyzer.constraint_scope(realize.predicate):
-            part = analyzer.simplify(substitute(part, binding))
-        if not op.is_const_int(part, 1):
-            predicate = part if op.is_const_int(predicate, 1) else op.logical_and(predicate, part)
-    return predicate
+            follows = analyzer.can_prove(part)
+        if not follows:
+            asked = part if op.is_const_int(asked, 1) else op.logical_and(asked, part)
+    return analyzer.simplify(asked)
 
 
 def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: Buffer,

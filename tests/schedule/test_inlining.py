@@ -258,3 +258,22 @@ def main(A: T.Buffer((1, 8), "float32"), C: T.Buffer((1, 8), "float32")):
     sch = kept(func, lambda s: s.reverse_compute_inline("C"))
     block = sch.get(sch.get_block("B"))
     assert block.body.indices[0] is block.iter_vars[0].var
+
+
+def test_the_condition_of_a_part_is_written_short():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((7, 7), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i in range(64):
+        with T.block("B"):
+            vi = T.axis.spatial(8, i // 8)
+            vj = T.axis.spatial(8, i % 8)
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(7, 7):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+""")
+    sch = kept(func, lambda s: s.reverse_compute_inline("C"))
+    assert "T.where(i < 55 and i % 8 < 7)" in sch.mod.script()

@@ -75,7 +75,7 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
         if len(args) != row.arity:
             raise TypeError(f"{row.name} takes {row.arity} argument(s), got {len(args)}")
         like = next((a for a in args if isinstance(a, PrimExpr)), None)
-        values = [convert(a, like) for a in args]
+        values = [convert(a, None if isinstance(a, bool) else like) for a in args]
         if row.name not in ACCEPTS_INTEGERS and not dt.is_float(values[0].dtype):
             if row.name in _UNCHANGED_ON_INT:
                 return values[0]
