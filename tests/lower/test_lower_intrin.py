@@ -127,7 +127,7 @@ def main(A: T.Buffer((6,), "int32"), Y: T.Buffer((6,), "int32"), L: T.Buffer((6,
     wide = [int(v) for v in a.astype("int64") * y]
     want = [[(v << s if shifted else v) + (1 << (r + 30)) >> (r + 31)
              for v, s, r in zip(wide, map(int, left), map(int, right))] for shifted in (1, 0)]
-    for execute in (lambda *args: interpret(func, *args), lambda *args: tvm.build(func, target="llvm")(*args)):
+    for execute in (lambda *args: interpret(func, *args), tvm.build(func, target="llvm")):
         b, c = np.zeros(6, "int32"), np.zeros(6, "int32")
         execute(a, y, left, right, b, c)
         np.testing.assert_array_equal(b, np.array(want[0], "int64").astype("int32"))
