@@ -24,8 +24,8 @@ class ScheduleRule(Component):
 
     @staticmethod
     def create(kind: str = "llvm") -> list["ScheduleRule"]:
-        """The rules of a kind of target."""
-        return above("schedule rules")(None)
+        """The rules of a kind of target: "llvm", "cuda" or another kind of GPU."""
+        return above("schedule rules")(kind)
 
 
 PyScheduleRule = ScheduleRule
