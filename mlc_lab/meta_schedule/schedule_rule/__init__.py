@@ -29,6 +29,18 @@ def for_cpu(target: Target | str | None) -> list[ScheduleRule]:
 
 
 
+def as_tvm_has_them(kind: Target | str) -> list[ScheduleRule]:
+    """Those that TVM has for a kind of target: for CPUs the sketches of Ansor's paper."""
+    from ..defaults import default_rules
+
+    rules = default_rules(kind)
+    if isinstance(rules[-1], AutoUnroll):
+        return rules
+    return [InlineConstantScalars(), AutoInline(disallow_op=["tir.exp"]), AddRFactor(16),
+            MultiLevelTiling("SSRSRS", reuse_write=ReuseType("may", [1, 2], "global")),
+            ParallelizeVectorizeUnroll(16, 64, [0, 16, 64, 512]), RandomComputeLocation()]
+
+
 def for_gpu(target: Target | str | None) -> list[ScheduleRule]:
     """Those for GPUs, in the order in which they are tried at every block."""
     return [InlineConstantScalars(), AutoInline(), MultiLevelTilingGPU(), CrossThreadReduction(),
