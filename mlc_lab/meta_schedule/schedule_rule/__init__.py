@@ -38,7 +38,8 @@ def as_tvm_has_them(kind: Target | str) -> list[ScheduleRule]:
         return rules
     return [InlineConstantScalars(), AutoInline(disallow_op=["tir.exp"]), AddRFactor(16),
             MultiLevelTiling("SSRSRS", reuse_write=ReuseType("may", [1, 2], "global")),
-            ParallelizeVectorizeUnroll(16, 64, [0, 16, 64, 512]), RandomComputeLocation()]
+            ParallelizeVectorizeUnroll(16, 64, [0, 16, 64, 512]),
+            RandomComputeLocation(reductions=True)]
 
 
 def for_gpu(target: Target | str | None) -> list[ScheduleRule]:

@@ -51,7 +51,7 @@ def wants_partial_sums(sch: Schedule, block: BlockRV, cores: int, jobs: int) -> 
 
 
 def partial_sums(sch: Schedule, block: BlockRV, most: int) -> list[Any]:
-    """The alternatives: over the outer part, over the inner part, and none."""
+    """The alternatives: none, over the outer part, and over the inner part."""
     own = sch.copy()
     loops = own.get_loops(block)
     kinds = [iv.iter_type for iv in own.get(block).iter_vars]
@@ -65,13 +65,12 @@ def partial_sums(sch: Schedule, block: BlockRV, most: int) -> list[Any]:
     for part in parts:
         made = own.copy()
         try:
-            partial = made.rfactor(part, len(spatial))
+            made.rfactor(part, len(spatial))
         except ScheduleError:
             continue
         made.annotate(block, PRODUCER, 1)
-        assert partial is not None
         out.append(made)
-    return [*out, sch]
+    return [sch, *out]
 
 
 __all__ = ["PRODUCER", "partial_sums", "wants_partial_sums"]

@@ -141,7 +141,8 @@ def _with_write_cache(sch: Schedule, block: BlockRV, tiles: list[list[LoopRV]], 
 
 
 def _copies_out(stmt: Block) -> bool:
-    """Whether a block computes each element from the element of what it reads at the same place."""
+    """Whether a block computes each element from elements of what it reads that are in the same
+    order: from that at the same place, and perhaps from one of each row."""
     if len(stmt.writes) != 1 or any(iv.iter_type != SPATIAL for iv in stmt.iter_vars):
         return False
     order = [r.min for r in stmt.writes[0].region]
@@ -149,8 +150,7 @@ def _copies_out(stmt: Block) -> bool:
         at = [r.min for r in region.region]
         places = [next((n for n, o in enumerate(order) if o is index), -1) for index in at
                   if not is_const_int(index)]
-        if -1 in places or places != sorted(set(places)) or len(places) < sum(
-                not is_const_int(o) for o in order):
+        if -1 in places or places != sorted(set(places)):
             return False
     return True
 
