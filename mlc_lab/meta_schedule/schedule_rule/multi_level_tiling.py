@@ -27,12 +27,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
+from ...target.limits import limits_of
 from ...tir import op
 from ..analysis import BlockFacts, needs_tiling, packable, reused_along, vector_axis
 from ..packed_reads import KEY
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule
-from .sketch_tiling import Reuse, tiled, wants_tiles
+from .sketch_tiling import Form, Reuse, tiled, wants_tiles
 
 if TYPE_CHECKING:
     from ...schedule.instruction import BlockRV
@@ -65,7 +66,7 @@ class MultiLevelTiling(ScheduleRule):
         arguments of TVM; without one the tiling is that of the file's text.
     tile_binds: axes of threads for the loops of the first letters, fused.
     reuse_read, reuse_write: where inputs and results are cached (`ReuseType`).
-    vector_load_lens: TVM's; copies are not vectorized by it here.
+    vector_load_lens: elements that a thread may load at once for a cache of an input.
     max_innermost_factor: of the perfect tiles.
     pack: whether packed inputs are offered.
     fuse_consumer: whether an elementwise consumer is computed tile by tile.
@@ -83,6 +84,7 @@ class MultiLevelTiling(ScheduleRule):
                              "elements) and R (loops that reduce), such as \"SSRSRS\"")
         self.structure, self.max_innermost_factor = structure, max_innermost_factor
         self.tile_binds = list(tile_binds or ())
+        self.vector_load_lens = list(vector_load_lens or ())
         self.reuse_read = Reuse.of(reuse_read, "reuse_read", structure or "")
         self.reuse_write = Reuse.of(reuse_write, "reuse_write", structure or "")
         self.pack, self.fuse_consumer = pack, fuse_consumer
@@ -116,10 +118,16 @@ class MultiLevelTiling(ScheduleRule):
             return [sch]
         own = sch.copy()
         try:
-            return list(tiled(own, block, self.structure or "", self.max_innermost_factor or 0,
-                              self.tile_binds, self.reuse_write, self.reuse_read))
+            return list(tiled(own, block, Form(
+                self.structure or "", self.max_innermost_factor or 0, self.tile_binds,
+                self.reuse_write, self.reuse_read, self.vector_load_lens,
+                self._threads() if self.tile_binds else 0)))
         except ScheduleError:
             return [sch]
+
+    def _threads(self) -> int:
+        limits = limits_of(self.context.target) if self.context is not None else None
+        return 0 if limits is None else limits.threads
 
     # ------------------------------------------------------------------ one alternative
 

@@ -22,8 +22,10 @@ Lianmin Zheng et al., "Ansor: Generating High-Performance Tensor Programs for De
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
+from ...ir import dtype as dt
 from ...schedule import ScheduleError
 from ...schedule.guards import REDUCE, SPATIAL
 from ...tir.functor import free_vars
@@ -34,11 +36,13 @@ if TYPE_CHECKING:
     from ...schedule.schedule import Schedule
     from ...tir.stmt import Block
 
+#: threads that run in step, and bytes that one of them loads at once
+_WARP, _AT_ONCE = 32, 16
 #: the annotation of a block that is tiled
 STRUCTURE = "meta_schedule.tiling_structure"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Reuse:
     """Where tiles are copied: `req` is "no", "may" or "must"; levels count from 1."""
 
@@ -90,35 +94,53 @@ def wants_tiles(sch: Schedule, block: BlockRV) -> bool:
     return unused > 0
 
 
-def tiled(sch: Schedule, block: BlockRV, structure: str, most: int, binds: Sequence[str],
-          write: Reuse, read: Reuse) -> list[Schedule]:
+class Form(NamedTuple):
+    """How a block is tiled: `most` is the longest innermost tile, `binds` the axes of threads of
+    the first letters, `lengths` what may be copied to a cache at once, `threads` the most that a
+    block of threads has."""
+
+    structure: str
+    most: int = 0
+    binds: Sequence[str] = ()
+    write: Reuse = Reuse()
+    read: Reuse = Reuse()
+    lengths: Sequence[int] = ()
+    threads: int = 0
+
+
+def tiled(sch: Schedule, block: BlockRV, form: Form) -> list[Schedule]:
     """The alternatives: without a cache of results, and with one at each of the levels."""
-    sch.annotate(block, STRUCTURE, structure)
-    tiles = _tile(sch, block, structure, most, binds)
+    sch.annotate(block, STRUCTURE, form.structure)
+    tiles = _tile(sch, block, form)
     out = []
-    for made in _with_write_cache(sch, block, tiles, write):
-        out += _with_read_caches(made, block, tiles, read)
+    for made in _with_write_cache(sch, block, tiles, form.write):
+        out += _with_read_caches(made, block, tiles, form)
     return out
 
 
-def _tile(sch: Schedule, block: BlockRV, structure: str, most: int, binds: Sequence[str]
-          ) -> list[list[LoopRV]]:
+def _tile(sch: Schedule, block: BlockRV, form: Form) -> list[list[LoopRV]]:
     """The loops of each letter of the structure."""
-    tiles: list[list[LoopRV]] = [[] for _ in structure]
-    places = {SPATIAL: [n for n, c in enumerate(structure) if c == "S"],
-              REDUCE: [n for n, c in enumerate(structure) if c == "R"]}
+    tiles: list[list[LoopRV]] = [[] for _ in form.structure]
+    places = {SPATIAL: [n for n, c in enumerate(form.structure) if c == "S"],
+              REDUCE: [n for n, c in enumerate(form.structure) if c == "R"]}
+    elements = [as_int(iv.dom.extent) for iv in sch.get(block).iter_vars
+                if iv.iter_type == SPATIAL]
     for loop, iv in zip(sch.get_loops(block), sch.get(block).iter_vars):
         where = places.get(iv.iter_type, [])
         parts = [loop]
         if len(where) > 1:
-            parts = sch.split(loop, sch.sample_perfect_tile(loop, len(where), most))
+            parts = sch.split(loop, sch.sample_perfect_tile(loop, len(where), form.most))
         for place, part in zip(where, parts):
             tiles[place].append(part)
     sch.reorder(*[loop for level in tiles for loop in level])
-    for level, axis in enumerate(binds):
+    for level, axis in enumerate(form.binds):
         fused = sch.fuse(*tiles[level])
         sch.bind(fused, axis)
         tiles[level] = [fused]
+    if form.threads:
+        many = None not in elements and prod(n or 0 for n in elements) > 2 * _WARP
+        sch.annotate(block, "meta_schedule.thread_extent_low_inclusive", _WARP if many else 1)
+        sch.annotate(block, "meta_schedule.thread_extent_high_inclusive", form.threads)
     return tiles
 
 
@@ -155,8 +177,9 @@ def _copies_out(stmt: Block) -> bool:
     return True
 
 
-def _with_read_caches(sch: Schedule, block: BlockRV, tiles: list[list[LoopRV]], read: Reuse
+def _with_read_caches(sch: Schedule, block: BlockRV, tiles: list[list[LoopRV]], form: Form
                       ) -> list[Schedule]:
+    read = form.read
     if read.req == "no":
         return [sch]
     out = []
@@ -169,10 +192,15 @@ def _with_read_caches(sch: Schedule, block: BlockRV, tiles: list[list[LoopRV]], 
                 copy = own.cache_read(block, position, read.scope, [block])
                 own.compute_at(copy, tiles[level - 1][-1], preserve_unit_loops=True)
                 own.fuse(*own.get_loops(copy)[-len(region.region):])
+                lengths = [n for n in form.lengths
+                           if n * dt.bytes_of(region.buffer.dtype) <= _AT_ONCE]
+                if lengths:
+                    own.annotate(copy, "meta_schedule.cooperative_fetch", own.sample_categorical(
+                        lengths, [round(1 / len(lengths), 4)] * len(lengths)))
         except (ScheduleError, IndexError):
             continue
         out.append(own)
     return out or [sch]
 
 
-__all__ = ["STRUCTURE", "Reuse", "has_trivial_loops", "tiled", "wants_tiles"]
+__all__ = ["STRUCTURE", "Form", "Reuse", "has_trivial_loops", "tiled", "wants_tiles"]
