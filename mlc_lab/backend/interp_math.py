@@ -159,6 +159,13 @@ TESTS: dict[str, Callable] = {"isnan": math.isnan, "isinf": math.isinf,
                                "isfinite": math.isfinite}
 
 
+def q_multiply_shift_per_axis(x: int, y: int, left: int, right: int, q: int, shifts_left: int,
+                              shifts_right: int) -> int:
+    """round(x * 2^left * y * 2^-(right + q)); there is a left shift where `shifts_left` says so."""
+    product = (x << left if shifts_left else x) * y
+    return (product + (1 << (right + q - 1))) >> (right + q)
+
+
 def integer_function(name: str, e: E.Call) -> Callable | None:
     """A function of integers by the name of its intrinsic; the call gives the width."""
     bits = dt.bits_of(e.args[0].dtype) if e.args else 0
@@ -170,6 +177,7 @@ def integer_function(name: str, e: E.Call) -> Callable | None:
         "clz": lambda a: bits - (a & mask).bit_length(), "pow": int_power(bits),
         "abs": abs, "large_uint_imm": lambda low, high: (high << 32) | low,
         "q_multiply_shift": lambda x, y, q, s: (x * y + (1 << (q + s - 1))) >> (q + s),
+        "q_multiply_shift_per_axis": q_multiply_shift_per_axis,
     }.get(name)
 
 

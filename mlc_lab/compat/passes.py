@@ -8,6 +8,7 @@ from ..build import as_module
 from ..ir.module import IRModule
 from ..ir.structural import Key, Mismatch, structural_equal
 from ..ir.transform import Pass, PassInfo, PassContext
+from ..lower import lower
 from ..runtime.object_path import ObjectPath
 from ..tir.access import block_access_regions
 from ..tir.expr import SizeVar
@@ -141,11 +142,11 @@ def unknown_extent() -> SizeVar:
 
 def schedule_to_module(sch: Any, args: Sequence[Any] | None = None, name: str = "main",
                        binds: Any = None, simple_mode: bool = False) -> IRModule:
-    """A schedule of te as a module, before it is lowered; `args` are the function's parameters."""
+    """A schedule of te as loops over memory of many dimensions; `args` are the parameters."""
     if binds:
         raise ValueError("schedule_to_module: buffers of one's own for tensors (binds=) are not "
                          "supported; leave them out")
-    return as_module(sch, args, name)
+    return lower(as_module(sch, args, name), until="LowerOpaqueBlock")
 
 
 def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:

@@ -37,7 +37,7 @@ from ..tir.expr import (
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
-from ..tir.op import const, intrin_lowerings
+from ..tir.op import const, intrin_lowerings, shift_left, shift_right
 from ..tir.stmt import AttrStmt, For, Stmt
 from .common import contains, function_pass
 
@@ -82,8 +82,22 @@ def _cheap_choice(call: Call) -> PrimExpr:
     return Select(condition, *sides)
 
 
+def _fixed_point(call: Call) -> PrimExpr:
+    """round(x * 2^left * y * 2^-(right + q)), in 64 bits."""
+    lanes = dt.lanes_of(call.dtype)
+    wide = dt.with_lanes("int64", lanes)
+    x, y, left, right, q = (Cast(wide, a) for a in call.args[:5])
+    shift = Add(right, q)
+    one = const(1, wide)
+    shifts_left = NE(call.args[5], const(0, call.args[5].dtype))
+    product = Mul(Select(shifts_left, shift_left(x, left), x), y)
+    half = shift_left(one, Sub(shift, one))
+    return Cast(call.dtype, shift_right(Add(product, half), shift))
+
+
 _RULES: dict[str, Callable[[Call], PrimExpr]] = {
-    "tir.pow": _small_power, "tir.if_then_else": _cheap_choice}
+    "tir.pow": _small_power, "tir.if_then_else": _cheap_choice,
+    "tir.q_multiply_shift_per_axis": _fixed_point}
 
 
 class _LowerIntrin(Mutator):

@@ -9,7 +9,14 @@ def derived_object(cls: type) -> type:
     prints them, `meta_schedule.Name(0x...)`, unless the class says how."""
     if "__str__" not in vars(cls):
         cls.__str__ = _as_tvm_prints  # type: ignore[method-assign, assignment]
+    if not hasattr(cls, "_outer"):
+        cls._outer = _itself  # type: ignore[attr-defined]
     return cls
+
+
+def _itself(self: object) -> object:
+    """TVM's way from a class of the user's to its counterpart, which is the same here."""
+    return self
 
 
 def _as_tvm_prints(self: object) -> str:

@@ -240,7 +240,8 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
                 if not analyzer.can_prove(condition):
                     predicate = op.logical_and(predicate, condition)
     if not producer:
-        predicate = _where_it_ran(realize, values, predicate, analyzer)
+        around = {s.stmt.loop_var for s in state.loops_above(block)}
+        predicate = _where_it_ran(realize, around, values, predicate, analyzer)
 
     def why_not() -> None:
         if not producer:
@@ -253,13 +254,13 @@ def _new_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef, loop: Stmt
     return nest, why_not
 
 
-def _where_it_ran(realize: BlockRealize, values: list[PrimExpr], predicate: PrimExpr,
-                  analyzer: Analyzer) -> PrimExpr:
-    """A predicate of the new place, and what the old one asks of loops that an iterator stands for
-    each, as far as it does not follow."""
+def _where_it_ran(realize: BlockRealize, loops: set[Var], values: list[PrimExpr],
+                  predicate: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    """A predicate of the new place, and what the old one asks of those of its loops that an
+    iterator stands for each, as far as it does not follow."""
     table = {old: new for old, new in zip(realize.iter_values, values) if isinstance(old, Var)}
     for part in conjuncts(realize.predicate):
-        if all(v in table for v in free_vars(part)) and not reads_memory(part):
+        if loops.isdisjoint(set(free_vars(part)) - table.keys()) and not reads_memory(part):
             with analyzer.constraint_scope(predicate):
                 condition = analyzer.simplify(substitute(part, table))
             if not op.is_const_int(condition, 1):

@@ -244,31 +244,30 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
     _every_iteration_has_a_maker(state, block, producer, first, buffer)
     table, guard = _invert(state, block, source, first, made, buffer)
     value = _ReplaceLoad(buffer, made.value).visit(substitute(store.value, table))
-    new_store: Stmt = BufferStore(store.buffer, value,
-                                  [Analyzer().simplify(substitute(i, table))
-                                   for i in store.indices])
-    guard = None if guard is None else _not_implied(state, source, guard)
-    if guard is not None:
-        new_store = IfThenElse(guard, new_store, None)
+    new_store = BufferStore(store.buffer, value, [Analyzer().simplify(substitute(i, table))
+                                                  for i in store.indices])
+    predicate = None if guard is None else _with_guard(state, source, guard)
     _may_be_computed_there(graph, graph.site(stmt), graph.site(producer), buffer, table)
     new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)
-    body = replace_block(without_block(state, scope, block), producer, new_block)
+    body = replace_block(without_block(state, scope, block), producer, new_block, predicate)
     _drop_buffer(state, scope, buffer, body, {producer: new_block})
 
 
-def _not_implied(state: ScheduleState, block: StmtSRef, guard: PrimExpr) -> PrimExpr | None:
-    """What a condition on a block's iterators asks beside the predicate of the block."""
+def _with_guard(state: ScheduleState, block: StmtSRef, guard: PrimExpr) -> PrimExpr:
+    """The predicate of a block that is to run only where a condition on its iterators holds."""
     realize = state.realize_of(block)
     analyzer = Analyzer()
     for item in state.loops_above(block):
         analyzer.bind(item.stmt.loop_var, Range.from_min_extent(item.stmt.min, item.stmt.extent))
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
-    left: PrimExpr | None = None
-    with analyzer.constraint_scope(realize.predicate):
-        for part in conjuncts(guard):
-            if not analyzer.can_prove(substitute(part, binding)):
-                left = part if left is None else op.logical_and(left, part)
-    return left
+    asked = realize.predicate
+    for part in conjuncts(guard):
+        part = substitute(part, binding)
+        with analyzer.constraint_scope(realize.predicate):
+            follows = analyzer.can_prove(part)
+        if not follows:
+            asked = part if op.is_const_int(asked, 1) else op.logical_and(asked, part)
+    return analyzer.simplify(asked)
 
 
 def _may_be_computed_there(graph: BlockScope, site: Site, source: Site, buffer: Buffer,

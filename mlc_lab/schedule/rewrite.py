@@ -120,12 +120,15 @@ def pair_blocks(old: Any, new: Any, reuse: dict[Block, Block]) -> None:
         pair_blocks(a, b, reuse)
 
 
-def replace_block(stmt: Stmt, old: Block, new: Block) -> Stmt:
-    """`stmt` with the block `old` (not inside other blocks) replaced by `new`."""
+def replace_block(stmt: Stmt, old: Block, new: Block, predicate: PrimExpr | None = None) -> Stmt:
+    """`stmt` with the block `old` (not inside other blocks) replaced by `new`, which runs where
+    `predicate` holds, if one is given."""
     if type(stmt) is BlockRealize:
-        return stmt.replace(block=new) if stmt.block is old else stmt
+        if stmt.block is not old:
+            return stmt
+        return stmt.replace(block=new, predicate=stmt.predicate if predicate is None else predicate)
     return stmt.map_children(
-        lambda s: replace_block(s, old, new) if isinstance(s, Stmt) else s)
+        lambda s: replace_block(s, old, new, predicate) if isinstance(s, Stmt) else s)
 
 
 class _Widen(Mutator):

@@ -359,11 +359,22 @@ class StatementParser(AssignmentParser):
 
 def _runs_each_time(context: BlockContext, body: S.Stmt) -> bool:
     """Whether an init stands before the body as any statement does: no axis is of a reduction.
-    Where the body goes on from what it stored, one was meant to be, and the block is refused."""
+    Where the body goes on from what it stored, one was meant to be, and the block is refused; but a
+    block in it may reduce into that."""
     if any(iv.iter_type == E.IterVar.CommReduce for iv in context.iter_vars):
         return False
     stored = {n.buffer for n in pre_order(context.init) if isinstance(n, S.BufferStore)}
-    return not any(isinstance(n, E.BufferLoad) and n.buffer in stored for n in pre_order(body))
+    return not _goes_on(body, stored)
+
+
+def _goes_on(node: Any, stored: set[Buffer]) -> bool:
+    """Whether a part that is no reduction of its own reads what was stored."""
+    if isinstance(node, E.BufferLoad) and node.buffer in stored:
+        return True
+    if isinstance(node, S.Block) and any(
+            iv.iter_type == E.IterVar.CommReduce for iv in node.iter_vars):
+        return False
+    return any(_goes_on(child, stored) for child in node.children())
 
 
 def fold(items: list[Any]) -> S.Stmt:

@@ -465,6 +465,8 @@ def ptx_wait_group(*args: object, dtype: _Any = None, annotations: _Mapping[str,
     """wait for asynchronous copies (the intrinsic tir.ptx_wait_group)"""
 def q_multiply_shift(x: _ExprLike, y: _ExprLike, z: _ExprLike, **options: object) -> _PrimExpr:
     """fixed point multiply of quantised kernels"""
+def q_multiply_shift_per_axis(x: _ExprLike, y: _ExprLike, z: _ExprLike, **options: object) -> _PrimExpr:
+    """fixed point multiply with a factor and shifts for each channel"""
 def reads(*regions: object) -> None:
     """What the block reads."""
 def realize(*args: object) -> None:

@@ -15,7 +15,8 @@ from ..tir import op as O
 from ..tir.access import block_access_regions
 from ..tir.buffer import Buffer, decl_buffer
 from ..tir.expr import (
-    BufferLoad, Call, Cast, IntImm, IterVar, PrimExpr, ProducerLoad, Range, Reduce, Select, Var,
+    Add, BufferLoad, Call, Cast, FloorDiv, FloorMod, IntImm, IterVar, Max, Min, Mul, PrimExpr,
+    ProducerLoad, Range, Reduce, Select, Sub, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, free_vars, substitute, uses_var
@@ -30,15 +31,19 @@ from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tenso
 class _ToBuffers(Mutator):
     """An expression over tensors and axes as one over buffers and block iterators."""
 
-    def __init__(self, buffers: Mapping[Tensor, Buffer], table: Mapping[Var, PrimExpr]) -> None:
+    def __init__(self, buffers: Mapping[Tensor, Buffer], table: Mapping[Var, PrimExpr],
+                 index_dtype: str | None = None) -> None:
         super().__init__()
-        self.of_tensor, self.table = buffers, table
+        self.of_tensor, self.table, self.index_dtype = buffers, table, index_dtype
 
     def visit_Var(self, node: Var) -> PrimExpr:
         return self.table.get(node, node)
 
     def visit_ProducerLoad(self, node: ProducerLoad) -> PrimExpr:
-        return BufferLoad(self.of_tensor[node.producer], [self.visit(i) for i in node.indices])
+        indices = [self.visit(i) for i in node.indices]
+        if self.index_dtype is not None:
+            indices = [_as_index(i, self.index_dtype) for i in indices]
+        return BufferLoad(self.of_tensor[node.producer], indices)
 
     def visit_BinaryOp(self, node: Any) -> PrimExpr:
         a, b = self.visit(node.a), self.visit(node.b)
@@ -65,6 +70,19 @@ class _ToBuffers(Mutator):
         return node.replace(args=tuple(
             O.cast(a, b.dtype) if isinstance(a, PrimExpr) and a.dtype != b.dtype else a
             for a, b in zip(args, node.args)))
+
+
+def _as_index(e: PrimExpr, dtype: str) -> PrimExpr:
+    """An index computed in another type, all of it: also what is rounded to an integer."""
+    if e.dtype == dtype or not dt.is_int(e.dtype) or "x" in e.dtype:
+        return e
+    if type(e) is IntImm:
+        return IntImm(dtype, e.value)
+    if type(e) is Cast:
+        return O.cast(e.value, dtype)
+    if isinstance(e, (Add, Sub, Mul, Min, Max, FloorDiv, FloorMod)):
+        return type(e)(_as_index(e.a, dtype), _as_index(e.b, dtype))
+    return O.cast(e, dtype)
 
 
 def reduces_nothing(op: Operation) -> bool:
@@ -216,7 +234,7 @@ class _Builder:
         within: list[Range] = []
         domains: list[Range] = []
         for iv in reduced:
-            convert = _ToBuffers(self.buffers, table).visit
+            convert = _ToBuffers(self.buffers, table, self.index_dtype).visit
             dom = Range.from_min_extent(convert(iv.dom.min), self.analyzer.simplify(
                 convert(iv.dom.extent)))
             domains.append(self.over(dom, inner_loops, within))
@@ -268,7 +286,7 @@ class _Builder:
         iters = [IterVar(d, Var(f"v_{_plain(iv.var.name)}", d.extent.dtype), iv.iter_type)
                  for iv, d in zip(axes, doms)]
         table = {**self.sizes, **(given or {}), **{iv.var: new.var for iv, new in zip(axes, iters)}}
-        convert = _ToBuffers(self.buffers, table).visit
+        convert = _ToBuffers(self.buffers, table, self.index_dtype).visit
         indices = [table[iv.var] for iv in op.axis]
         if not iters:  # a block needs an iterator to be more than a statement
             iters = [IterVar(Range(1), Var("vi", "int32"), IterVar.DataPar)]

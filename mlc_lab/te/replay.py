@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Sequence
 
+from ..arith.analyzer import Analyzer
+from ..ir.structural import structural_equal
 from ..schedule import Schedule as TirSchedule
 from ..schedule import ScheduleError
-from ..tir.expr import IterVar, Range
+from ..tir.expr import IterVar, PrimExpr, Range, Var
 from ..tir.function import PrimFunc
+from ..tir.functor import free_vars, substitute
+from ..tir.op import as_int, const
 from .create_prim_func import build_prim_func, reduces_nothing
 from .error import TensorExprError
 from .group import place_of
@@ -43,6 +47,8 @@ class Replay:
         self.loops: dict[Stage, dict[IterVar, Any]] = {}
         #: how far each axis goes where its stage is computed
         self.ranges: dict[IterVar, Range] = {}
+        #: the axis of a stage that each loop is
+        self.axes: dict[Var, PrimExpr] = {}
         for stage in schedule.stages:
             if stage.origin_op in names:
                 block = self.sch.get_block(names[stage.origin_op])
@@ -135,6 +141,7 @@ class Replay:
         if isinstance(op, TensorComputeOp):
             self.sch.reorder(*[table[a] for a in (*op.outer_axes, *op.inner_axes)])
         self.measure(table)
+        self.measure_from(self.inner.get(stage, block), axes)
         for step in stage.steps:
             if step[0] != "tensorize":
                 self.apply(block, table, step, len(loops) - len(axes))
@@ -147,10 +154,25 @@ class Replay:
             self.sch.tensorize(table[op.inner_axes[0]], op.intrin.name)
 
     def measure(self, table: dict[IterVar, Any]) -> None:
-        """Note how far loops go."""
+        """Note how far loops go, said by the axes of the stages around."""
         for axis, loop in table.items():
             found = self.sch.get(loop)
-            self.ranges[axis] = Range.from_min_extent(found.min, found.extent)
+            self.axes[found.loop_var] = axis.var
+            self.ranges[axis] = Range.from_min_extent(found.min,
+                                                      substitute(found.extent, self.axes))
+
+    def measure_from(self, block: Any, axes: Sequence[IterVar]) -> None:
+        """Note where the axes of a stage begin: its block at the first iteration of its loops."""
+        realize = self.sch.state.realize_of(self.sch.get_sref(block))
+        mine = {axis.var: axis for axis in axes}
+        zero = {var: const(0, var.dtype) for var in mine}
+        for value in realize.iter_values:
+            value = substitute(value, self.axes)
+            at = [var for var in free_vars(value) if var in mine]
+            if len(at) == 1 and not structural_equal(value, at[0]):
+                found = self.ranges[mine[at[0]]]
+                self.ranges[mine[at[0]]] = Range.from_min_extent(
+                    Analyzer().simplify(substitute(value, zero)), found.extent)
 
     def init_before(self, stage: Stage, block: Any, table: dict[IterVar, Any]) -> None:
         """Store the initial value of a reduction before its outermost loop, as TE always does.
@@ -183,7 +205,9 @@ class Replay:
         method, args, results = step
         sch = self.sch
         if method == "split":
-            parent, factor, nparts, whole = args
+            parent, *sizes, whole = args
+            extent = as_int(sch.get(table[parent]).extent)
+            factor, nparts = (_at_most(size, extent) for size in sizes)
             made = sch.split(table[parent], [None, factor] if nparts is None else [nparts, None],
                              disable_predication=whole)
             table.update(zip(results, made))
@@ -205,6 +229,12 @@ class Replay:
         else:
             getattr(sch, method)(table[args[0]])
 
+
+def _at_most(size: Any, extent: int | None) -> Any:
+    """The size of a part of a loop: no longer than the loop is, which may be short where its stage
+    is computed."""
+    number = None if size is None else as_int(size)
+    return size if number is None or not extent or number <= extent else extent
 
 
 def _among(tensor: Tensor, args: Sequence[Any]) -> bool:

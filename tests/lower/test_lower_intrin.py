@@ -109,3 +109,41 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((9,), "float32")):
     interpret(mod["main"], x, got)
     np.testing.assert_array_equal(got, want)
     np.testing.assert_allclose(computed(func, x, np.zeros(9, "float32")), want, rtol=1e-6)
+
+
+def test_a_fixed_point_product_of_each_channel():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((6,), "int32"), Y: T.Buffer((6,), "int32"), L: T.Buffer((6,), "int32"),
+         R: T.Buffer((6,), "int32"), B: T.Buffer((6,), "int32"), C: T.Buffer((6,), "int32")):
+    for i in range(6):
+        B[i] = T.q_multiply_shift_per_axis(A[i], Y[i], L[i], R[i], 31, True, False)
+        C[i] = T.q_multiply_shift_per_axis(A[i], Y[i], L[i], R[i], 31, False, True, dtype="int32")
+""")
+    a = np.array([1000, -1000, 3, 7, -(2**30), 12345], "int32")
+    y = np.array([2**30, 2**30, 1 << 20, 1073741825, 2**31 - 1, 1732584193], "int32")
+    left = np.array([0, 1, 5, 2, 0, 3], "int32")
+    right = np.array([0, 1, 2, 0, 4, 7], "int32")
+    wide = [int(v) for v in a.astype("int64") * y]
+    want = [[(v << s if shifted else v) + (1 << (r + 30)) >> (r + 31)
+             for v, s, r in zip(wide, map(int, left), map(int, right))] for shifted in (1, 0)]
+    for execute in (lambda *args: interpret(func, *args), tvm.build(func, target="llvm")):
+        b, c = np.zeros(6, "int32"), np.zeros(6, "int32")
+        execute(a, y, left, right, b, c)
+        np.testing.assert_array_equal(b, np.array(want[0], "int64").astype("int32"))
+        np.testing.assert_array_equal(c, want[1])
+
+
+def test_a_fixed_point_product_in_lanes():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "int32"), Y: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
+    for i in T.vectorized(8):
+        B[i] = T.q_multiply_shift_per_axis(A[i], Y[i], 2, 1, 31, True, True)
+""")
+    a = np.arange(-4, 4, dtype="int32") * 100
+    y = np.full(8, 2**30 + 12345, "int32")
+    want = np.zeros(8, "int32")
+    interpret(func, a, y, want)
+    np.testing.assert_array_equal(computed(func, a, y, np.zeros(8, "int32")), want)
+    assert want[0] == -400

@@ -5,6 +5,8 @@ import pytest
 from mlc_lab import meta_schedule as ms
 from mlc_lab.meta_schedule.measure.runner import RunnerResult
 from mlc_lab.meta_schedule.workload import TensorInfo
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 
 
 def test_times_have_their_numbers_as_values():
@@ -57,3 +59,90 @@ def test_a_random_model_goes_on_where_it_was_saved(tmp_path):
 def test_functions_that_nobody_has_registered_are_refused(name):
     with pytest.raises(ValueError, match=f"{name}='mine'.*no global function 'mine'"):
         ms.builder.LocalBuilder(**{name: "mine"})
+
+
+def test_the_sets_of_a_kind_of_target():
+    def names(parts):
+        return {type(part).__name__ for part in parts}
+
+    for kind in ("cuda", "cuda-tensorcore", "webgpu"):
+        assert {"AutoBind", "CrossThreadReduction"} <= names(ms.ScheduleRule.create(kind))
+        assert "VerifyGPUCode" in names(ms.Postproc.create(kind))
+        assert "MutateThreadBinding" in names(ms.Mutator.create(kind))
+    assert "MultiLevelTiling" in names(ms.schedule_rule.create("llvm"))
+    assert "AutoBind" not in names(ms.ScheduleRule.create())
+    with pytest.raises(ValueError, match="no default rules for 'hexagon'.*\"llvm\", \"cuda\""):
+        ms.ScheduleRule.create("hexagon")
+
+
+def test_a_search_whose_times_are_zero_ends_with_its_table():
+    from types import SimpleNamespace
+
+    from mlc_lab.meta_schedule.task_scheduler import table
+
+    task = SimpleNamespace(best_time=0.0, weight=1.0, trials=2, done=True, modelled=False,
+                           context=SimpleNamespace(flop=10.0, task_name="main", target="llvm"))
+    assert "N/A" in table.rows([task])[0]
+
+
+@ms.derived_object
+class Alternating(ms.task_scheduler.PyTaskScheduler):
+    """As TVM has it: the number of the next task."""
+
+    def next_task_id(self):
+        open_ = [n for n, task in enumerate(self._outer().tasks_) if not task.is_terminated]
+        if not open_:
+            return -1
+        assert self.tasks_[open_[0]].runner_futures is None and not self.join_running_task(open_[0])
+        return open_[-1]
+
+
+def test_a_scheduler_may_say_the_number_of_the_next_task():
+    scheduler = Alternating()
+    record = ms.task_scheduler.TaskRecord
+    scheduler.tasks = [record(ms.TuneContext()), record(ms.TuneContext())]
+    assert scheduler.next_task() is scheduler.tasks[1]
+    scheduler.tasks[1].done = True
+    assert scheduler.next_task() is scheduler.tasks[0]
+    scheduler.tasks[0].done = True
+    assert scheduler.next_task() is None
+    with pytest.raises(ValueError, match="next_task_id is not defined"):
+        ms.task_scheduler.PyTaskScheduler().next_task()
+    scheduler.next_task_id = lambda: 7
+    with pytest.raises(ValueError, match="gave 7; the tasks are 0 to 1"):
+        scheduler.next_task()
+
+
+@pytest.mark.parametrize("extent, threads", [(1, {1}), (8, {8}), (40, {32}), (128, {32, 64, 128})])
+def test_threads_are_chosen_among_those_that_fit(extent, threads):
+    func = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({extent}, 4), "float32"), B: T.Buffer(({extent},), "float32")):
+    for i, k in T.grid({extent}, 4):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = T.float32(0)
+            B[vi] = B[vi] + A[vi, vk]
+""")
+    seen = set()
+    for seed in range(20):
+        sch = Schedule(func, seed=seed)
+        (made,) = ms.schedule_rule.AutoBind().apply(sch, sch.get_block("B"))
+        loops = [made.get(loop) for loop in made.get_loops(made.get_block("B_update"))]
+        assert [lp.thread_tag for lp in loops if lp.thread_binding] == ["blockIdx.x", "threadIdx.x"]
+        seen.add(loops[1].extent.value)
+    assert seen == threads
+
+
+def test_a_block_without_loops_gets_one_thread():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((), "float32"), B: T.Buffer((), "float32")):
+    with T.block("B"):
+        v = T.axis.spatial(1, 0)
+        B[()] = A[()] + T.float32(1)
+""")
+    sch = Schedule(func)
+    (made,) = ms.schedule_rule.AutoBind().apply(sch, sch.get_block("B"))
+    assert [made.get(lp).thread_tag for lp in made.get_loops("B")] == ["blockIdx.x", "threadIdx.x"]

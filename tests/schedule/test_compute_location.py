@@ -1,11 +1,14 @@
 """compute_at, reverse_compute_at, inlining, decompose_reduction."""
 
+import numpy as np
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
 
-from .common import blocks_and_loops, chain, check, matmul, mm_relu, refused, stencil
+from .common import (
+    blocks_and_loops, chain, check, check_compiled, matmul, mm_relu, refused, stencil,
+)
 
 
 def schedule(func):
@@ -377,3 +380,29 @@ def main(pA: T.handle, B: T.Buffer((4,), "float32")):
 """)
     refused(func, lambda sch: sch.reverse_compute_at("B", sch.get_loops("C")[0]),
             "producer_covers_consumer")
+
+
+def test_a_consumer_of_a_part_of_a_symbolic_size_moves_with_its_condition():
+    func = from_source("""
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    C = T.match_buffer(c, (n,), "float32")
+    B = T.alloc_buffer(((n + 7) // 8 * 8,))
+    for i in range((n + 7) // 8 * 8):
+        with T.block("B"):
+            v = T.axis.spatial((n + 7) // 8 * 8, i)
+            B[v] = T.if_then_else(v < n, A[v], T.float32(0))
+    for i in range((n + 7) // 8 * 8):
+        with T.block("C"):
+            v = T.axis.spatial((n + 7) // 8 * 8, i)
+            T.where(i < n)
+            C[v] = B[v] + T.float32(1)
+""")
+    sch, before = schedule(func)
+    outer, _ = sch.split(sch.get_loops("B")[0], [None, 8])
+    sch.reverse_compute_at("C", outer)
+    assert len(sch.get_loops("C")) == 2
+    arguments = [np.arange(21, dtype="float32"), np.zeros(21, "float32")]
+    check_compiled(sch, before, *arguments)

@@ -442,3 +442,64 @@ def test_the_conditions_of_the_box_stand_before_that_of_the_block():
     predicate = sch.state.realize_of(sch.get_sref(sch.get_block("y"))).predicate
     assert str(predicate) == ("3 <= i_0 * 5 + i_1 and i_0 * 5 + i_1 < 11 and "
                               "i_0 * 5 + i_1 < 12")
+
+
+pooled = from_source("""
+@T.prim_func
+def main(X: T.Buffer((6, 6), "int8"), Y: T.Buffer((6, 6), "int8")):
+    P = T.alloc_buffer((8, 8), "int8")
+    for i, j in T.grid(8, 8):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = T.if_then_else(1 <= vi and vi < 7 and 1 <= vj and vj < 7,
+                                       X[vi - 1, vj - 1], T.int8(0))
+    for i, j, a, b in T.grid(6, 6, 3, 3):
+        with T.block("Y"):
+            vi, vj, va, vb = T.axis.remap("SSRR", [i, j, a, b])
+            with T.init():
+                Y[vi, vj] = T.int8(0)
+            Y[vi, vj] = Y[vi, vj] + P[vi + va, vj + vb]
+""")
+
+
+def tiled_pooling():
+    sch = Schedule(pooled)
+    before = sch.mod
+    i, j, *_ = sch.get_loops("Y")
+    outer, _ = sch.split(i, [3, 2])
+    sch.compute_at("P", outer)
+    return sch, before
+
+
+def test_what_is_padding_is_filled_before_the_tiles():
+    sch, before = tiled_pooling()
+    made = sch.decompose_padding("P", sch.get_loops("P")[0])
+    check(sch, before)
+    shared = [loop for loop in sch.get_loops(made) if loop in sch.get_loops("P")]
+    assert len(sch.get_loops(made)) == 3 and not shared
+    assert sch.get(sch.get_loops("P")[0]) is sch.get(sch.get_loops("Y")[0])
+
+
+def test_what_is_filled_before_a_loop_is_not_read_in_it_before():
+    func = from_source("""
+@T.prim_func
+def main(X: T.Buffer((4,), "float32"), P: T.Buffer((6,), "float32"), Z: T.Buffer((6,), "float32")):
+    for i in range(6):
+        with T.block("Z"):
+            v = T.axis.spatial(6, i)
+            Z[v] = P[v]
+        for u in range(1):
+            with T.block("P"):
+                v = T.axis.spatial(6, i + u)
+                P[v] = T.if_then_else(1 <= v and v < 5, X[v - 1], T.float32(0))
+""")
+    refused(func, lambda s: s.decompose_padding("P", s.get_loops("P")[0]))
+    kept(func, lambda s: s.decompose_padding("P", s.get_loops("P")[1]))
+
+
+def test_a_tile_of_threads_is_filled_by_its_own_threads():
+    sch, _ = tiled_pooling()
+    loop = sch.get_loops("P")[0]
+    sch.bind(loop, "blockIdx.x")
+    with pytest.raises(ScheduleError, match="one_block_under_loop"):
+        sch.decompose_padding("P", loop)

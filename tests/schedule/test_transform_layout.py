@@ -7,7 +7,7 @@ from mlc_lab import te
 from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
-from mlc_lab.tir import IndexMap, TensorIntrin
+from mlc_lab.tir import IndexMap, IntImm, TensorIntrin
 
 from .common import (
     chain, check, check_compiled, kept, matmul, mm_relu, refused, row_sum, run,
@@ -465,3 +465,9 @@ def main(A: T.Buffer((T.int64(6), T.int64(4)), "float32"),
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = A[vi, vj] * T.float32(2)
 """), lambda s: s.transform_block_layout("B", index_map))
+
+
+def test_a_pad_value_of_another_type_is_refused():
+    sch = Schedule(chain)
+    with pytest.raises(ScheduleError, match="number that fits float32"):
+        sch.transform_layout("B", "B", lambda i, j: (i, j // 7, j % 7), pad_value=IntImm("int8", 0))

@@ -6,12 +6,14 @@ import sys
 import textwrap
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import mlc_lab.compat.dialect  # noqa: F401  (the other vintages of the language)
 import mlc_lab.script.tir as Tensor
 from laws import check_program, check_roundtrip
 from mlc_lab import tir
+from mlc_lab.backend.interp import interpret
 from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.module import IRModule
 from mlc_lab.ir.structural import assert_structural_equal
@@ -605,3 +607,23 @@ def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
     (block,) = (n for n in pre_order(func.body) if isinstance(n, tir.Block) and n.name_hint == "B")
     assert block.init is None and len(block.body.seq) == 2
     check_program(func)
+
+
+def test_an_init_around_a_reduction_of_another_block_runs_each_time():
+    func = from_source("""
+@T.prim_func
+def f(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("outer"):
+            v = T.axis.spatial(4, i)
+            with T.init():
+                B[v] = T.float32(0)
+            for k in range(8):
+                with T.block("inner"):
+                    vk = T.axis.reduce(8, k)
+                    B[v] = B[v] + A[v, vk]
+""")
+    check_program(func)
+    a, b = np.arange(32, dtype="float32").reshape(4, 8), np.ones(4, "float32")
+    interpret(func, a, b)
+    np.testing.assert_array_equal(b, a.sum(1))

@@ -5,6 +5,7 @@ import pytest
 
 from mlc_lab import te, tir
 from mlc_lab.backend.interp import interpret
+from mlc_lab.tir.functor import pre_order
 
 RNG = np.random.default_rng(0)
 
@@ -279,6 +280,22 @@ def test_a_choice_between_an_index_and_a_number_has_one_type_when_indices_are_wi
         np.testing.assert_array_equal(outs[0], [0, -1, 2, -1, 4, 5])
         np.testing.assert_array_equal(outs[1], [2, -1, 2, -1, 4, 5])
         np.testing.assert_array_equal(outs[2], 2 * np.arange(6))
+
+
+def test_an_index_that_is_rounded_is_widened_too():
+    A = te.placeholder((6,), name="A")
+    where = te.placeholder((6,), "int32", name="where")
+    half = tir.const(0.5, "float32")
+    B = te.compute((6,), lambda i: A[tir.min((i.astype("float32") * half).astype("int32"), 5)], "B")
+    C = te.compute((6,), lambda i: A[tir.max(where[i], 0)], "C")
+    func = te.create_prim_func([A, where, B, C], "int64")
+    loads = [n for n in pre_order(func.body) if isinstance(n, tir.BufferLoad)]
+    assert {i.dtype for n in loads for i in n.indices} == {"int64"}
+    a, at = np.arange(6, dtype="float32") * 3, np.array([3, -1, 0, 5, 5, 2], "int32")
+    b, c = np.zeros(6, "float32"), np.zeros(6, "float32")
+    interpret(func, a, at, b, c)
+    np.testing.assert_array_equal(b, a[np.arange(6) // 2])
+    np.testing.assert_array_equal(c, a[np.maximum(at, 0)])
 
 
 def test_a_load_of_a_tensor_may_be_made_by_hand():

@@ -72,3 +72,33 @@ def test_tags():
     assert (B.op.tag, C.op.tag) == ("conv", "own")
     assert te.tag_scope("pool")(te.compute)((4,), lambda i: A[i, 0]).op.tag == "pool"
     assert te.compute((4,), lambda i: A[i, 0]).op.tag == ""
+
+
+def test_a_part_is_no_longer_than_its_loop():
+    A, B, C = chain()
+    s = te.create_schedule(C.op)
+    outer, inner = s[C].split(C.op.axis[0], factor=32)
+    parts = s[C].split(C.op.axis[1], nparts=64)
+    assert extents(s, outer, inner, *parts) == [1, 20, 28, 1]
+    assert "if" not in str(tvm.lower(s, [A, C]))
+
+
+def test_a_stage_begins_where_its_reader_needs_it():
+    A, B, C = chain()
+    s = te.create_schedule(C.op)
+    jo, ji = s[C].split(C.op.axis[1], factor=7)
+    s[B].compute_at(s[C], jo)
+    row, column = (S.InferBound(s)[axis].min for axis in B.op.axis)
+    assert row is C.op.axis[0].var
+    assert tvm.ir.structural_equal(column, jo.var * 7)
+
+
+def test_a_schedule_as_loops_before_its_memory_is_flat():
+    A = te.placeholder((43, 2), name="A")
+    B = te.compute(A.shape, lambda i, j: A[i, j] + 2.0, name="B")
+    s = te.create_schedule(B.op)
+    s[B].split(B.op.axis[0], factor=4)
+    mod = tvm.driver.build_module.schedule_to_module(s, [A, B], "scaled")
+    text = mod["scaled"].script()
+    assert "if i_0 * 4 + i_1 < 43:" in text and "B[i_0 * 4 + i_1, j]" in text
+    assert "T.block" not in text

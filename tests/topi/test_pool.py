@@ -46,6 +46,23 @@ def test_adaptive(size):
           F.adaptive_max_pool2d(torch.tensor(x), size))
 
 
+def test_channels_that_are_split():
+    x = array(1, 2, 8, 8, 4)
+    flat = torch.tensor(x.transpose(0, 1, 4, 2, 3).reshape(1, 8, 8, 8))
+
+    def packed(y):
+        return y.reshape(1, 2, 4, *y.shape[2:]).permute(0, 1, 3, 4, 2)
+
+    check(lambda t: topi.nn.adaptive_pool(t, (2, 4), "avg", "NCHW4c"), [x],
+          packed(F.adaptive_avg_pool2d(flat, (2, 4))))
+    check(lambda t: topi.nn.pool2d(t, 3, 2, 1, 1, "max", layout="NCHW4c"), [x],
+          packed(F.max_pool2d(flat, 3, 2, 1)))
+    t = te.placeholder((1, 2, 8, 8, 4))
+    for layout in ("NCHW4h", "NCHWc4", "NCHW4c4c", "NCH4cX"):
+        with pytest.raises(ValueError, match="is not made of NCHW"):
+            topi.nn.pool2d(t, 3, 2, 1, 1, "max", layout=layout)
+
+
 def test_adaptive_of_one_and_three_dimensions():
     x = array(1, 2, 7)
     check(lambda t: topi.nn.adaptive_pool1d(t, 3, "avg"), [x],

@@ -42,7 +42,7 @@ class Mutator(Component):
     @staticmethod
     def create(kind: str = "llvm") -> dict["Mutator", float]:
         """The mutators of a kind of target with their probabilities."""
-        return above("mutators")(None)
+        return above("mutators")(kind)
 
 
 def sampling(trace: Trace, kind: str) -> list[tuple[int, Any]]:

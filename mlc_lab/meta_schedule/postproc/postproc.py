@@ -35,7 +35,7 @@ class Postproc(Component):
     @staticmethod
     def create(kind: str = "llvm") -> list["Postproc"]:
         """The postprocessors of a kind of target."""
-        return above("postprocessors")(None)
+        return above("postprocessors")(kind)
 
 
 PyPostproc = Postproc

@@ -25,6 +25,7 @@ from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
 from ..analysis import BlockFacts, prefers_partial_sums
 from .schedule_rule import ScheduleRule
+from .sketch_rfactor import partial_sums, wants_partial_sums
 
 if TYPE_CHECKING:
     from ...schedule.instruction import BlockRV
@@ -32,13 +33,20 @@ if TYPE_CHECKING:
 
 
 class AddRFactor(ScheduleRule):
-    """See the file's text. `max_jobs_per_core` and `max_innermost_factor` are TVM's names."""
+    """See the file's text. With `max_jobs_per_core`, partial sums are those of TVM, where elements
+    keep fewer jobs busy (see `sketch_rfactor.py`); `max_innermost_factor` is of their tiles."""
 
-    def __init__(self, max_jobs_per_core: int = 16, max_innermost_factor: int | None = 64) -> None:
-        self.max_innermost_factor = max_innermost_factor or 64
+    def __init__(self, max_jobs_per_core: int | None = None,
+                 max_innermost_factor: int | None = 64) -> None:
+        self.max_jobs_per_core, self.max_innermost_factor = max_jobs_per_core, max_innermost_factor
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
         """With partial sums where they pay; otherwise the schedule as it is."""
+        if self.max_jobs_per_core is not None:
+            cores = self.context.num_threads if self.context is not None else 1
+            if not wants_partial_sums(sch, block, cores, self.max_jobs_per_core):
+                return [sch]
+            return partial_sums(sch, block, self.max_innermost_factor or 0)
         facts = BlockFacts(sch, block)
         axis = sum_axis(facts)
         if axis is None or not prefers_partial_sums(facts):

@@ -50,15 +50,17 @@ class AutoBind(ScheduleRule):
     def _bind(self, sch: Schedule, block: BlockRV) -> None:
         spatial, others = split_loops(sch, block)
         if not spatial:
-            return
-        if others:
+            spatial = [sch.add_unit_loop(others[0] if others else block)]
+        elif others:
             sch.reorder(*spatial, *others)
         fused = sch.fuse(*spatial) if len(spatial) > 1 else spatial[0]
         limits = limits_of(self.context.target) if self.context is not None else None
         extent = as_int(sch.get(fused).extent)
         most = min(extent or 1 << 30, limits.threads if limits is not None else 256)
-        extents = [n for n in self.thread_extents if n <= most] or [min(self.thread_extents)]
-        threads = sch.sample_categorical(extents, [round(1 / len(extents), 4)] * len(extents))
+        extents = [n for n in self.thread_extents if n <= most]
+        threads: Any = extents[0] if len(extents) == 1 else most
+        if len(extents) > 1:
+            threads = sch.sample_categorical(extents, [round(1 / len(extents), 4)] * len(extents))
         outer, inner = sch.split(fused, factors=[None, threads])
         sch.bind(outer, "blockIdx.x")
         sch.bind(inner, "threadIdx.x")

@@ -27,11 +27,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
 
 from ...machine.hardware import hardware_of
 from ...schedule import ScheduleError
+from ...target.limits import limits_of
 from ...tir import op
 from ..analysis import BlockFacts, needs_tiling, packable, reused_along, vector_axis
 from ..packed_reads import KEY
 from ..postproc.common import is_output, is_spatial
 from .schedule_rule import ScheduleRule
+from .sketch_tiling import Form, Reuse, tiled, wants_tiles
 
 if TYPE_CHECKING:
     from ...schedule.instruction import BlockRV
@@ -60,23 +62,37 @@ class MultiLevelTiling(ScheduleRule):
 
     Parameters
     ----------
+    structure: such as "SSRSRS" tiles by it, as TVM does (see `sketch_tiling.py`), with the further
+        arguments of TVM; without one the tiling is that of the file's text.
+    tile_binds: axes of threads for the loops of the first letters, fused.
+    reuse_read, reuse_write: where inputs and results are cached (`ReuseType`).
+    vector_load_lens: elements that a thread may load at once for a cache of an input.
     max_innermost_factor: of the perfect tiles.
     pack: whether packed inputs are offered.
     fuse_consumer: whether an elementwise consumer is computed tile by tile.
     filter_fn: `filter_fn(sch, block)` says which blocks are tiled, in place of what is worth it.
     """
 
-    def __init__(self, structure: str = "SSRSRS", tile_binds: Any = None,
-                 max_innermost_factor: int = 64, vector_load_lens: Any = None,
+    def __init__(self, structure: str | None = None, tile_binds: Any = None,
+                 max_innermost_factor: int | None = 64, vector_load_lens: Any = None,
                  reuse_read: Any = None, reuse_write: Any = None, pack: bool = True,
                  fuse_consumer: bool = True,
                  filter_fn: Callable[[Schedule, BlockRV], bool] | None = None) -> None:
         self.filter_fn = filter_fn
+        if structure is not None and (not structure or set(structure) - set("SR")):
+            raise ValueError(f"structure={structure!r}: it is a word of the letters S (loops over "
+                             "elements) and R (loops that reduce), such as \"SSRSRS\"")
         self.structure, self.max_innermost_factor = structure, max_innermost_factor
+        self.tile_binds = list(tile_binds or ())
+        self.vector_load_lens = list(vector_load_lens or ())
+        self.reuse_read = Reuse.of(reuse_read, "reuse_read", structure or "")
+        self.reuse_write = Reuse.of(reuse_write, "reuse_write", structure or "")
         self.pack, self.fuse_consumer = pack, fuse_consumer
 
     def apply(self, sch: Schedule, block: BlockRV) -> list[Any]:
-        """The alternatives: packed or not, the sum split or not."""
+        """The alternatives: packed or not, the sum split or not; or those of the structure."""
+        if self.structure is not None:
+            return self._of_structure(sch, block)
         facts = BlockFacts(sch, block)
         if not (needs_tiling(facts) if self.filter_fn is None else self.filter_fn(sch, block)):
             return [sch]
@@ -96,6 +112,22 @@ class MultiLevelTiling(ScheduleRule):
                 continue
             out.append(own)
         return out or [sch]
+
+    def _of_structure(self, sch: Schedule, block: BlockRV) -> list[Any]:
+        if not (wants_tiles(sch, block) if self.filter_fn is None else self.filter_fn(sch, block)):
+            return [sch]
+        own = sch.copy()
+        try:
+            return list(tiled(own, block, Form(
+                self.structure or "", self.max_innermost_factor or 0, self.tile_binds,
+                self.reuse_write, self.reuse_read, self.vector_load_lens,
+                self._threads() if self.tile_binds else 0)))
+        except ScheduleError:
+            return [sch]
+
+    def _threads(self) -> int:
+        limits = limits_of(self.context.target) if self.context is not None else None
+        return 0 if limits is None else limits.threads
 
     # ------------------------------------------------------------------ one alternative
 

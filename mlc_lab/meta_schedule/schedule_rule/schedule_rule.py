@@ -24,8 +24,9 @@ class ScheduleRule(Component):
 
     @staticmethod
     def create(kind: str = "llvm") -> list["ScheduleRule"]:
-        """The rules of a kind of target."""
-        return above("schedule rules")(None)
+        """TVM's rules of a kind of target: "llvm", "cuda" or another kind of GPU. What a search
+        takes of itself ("from-target") are others for CPUs: these know its vector registers."""
+        return above("schedule rules")(kind)
 
 
 PyScheduleRule = ScheduleRule

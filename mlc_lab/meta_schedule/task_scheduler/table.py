@@ -18,7 +18,7 @@ def rows(tasks: Sequence[Any]) -> list[tuple]:
         if best is None:
             speed = latency = weighted = "N/A"
         else:
-            speed = f"{flop / best / 1e9:.4f}" if flop else "N/A"
+            speed = f"{flop / best / 1e9:.4f}" if flop and best else "N/A"
             latency = f"{best * 1e6:.4f}"
             weighted = f"{best * 1e6 * task.weight:.4f}"
         out.append((str(number), task.context.task_name, str(int(flop)), f"{task.weight:g}", speed,

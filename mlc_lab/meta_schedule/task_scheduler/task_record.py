@@ -42,6 +42,16 @@ class TaskRecord:
     seconds: float = 0.0
     begun: float = field(default_factory=time.time)
 
+    @property
+    def is_terminated(self) -> bool:
+        """TVM's name of `done`."""
+        return self.done
+
+    @property
+    def runner_futures(self) -> None:
+        """None: no measurement is under way while a task is picked."""
+        return None
+
     def note(self, record: Any) -> None:
         """Count a record."""
         self.trials += 1

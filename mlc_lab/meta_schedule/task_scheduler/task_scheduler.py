@@ -27,14 +27,36 @@ class TuneError(MLCError, RuntimeError):
 
 
 class TaskScheduler:
-    """Interface: override `next_task`, which picks the task whose turn it is."""
+    """Interface: override `next_task`, which picks the task whose turn it is, or, as TVM has it,
+    `next_task_id`, which gives its number."""
 
     tasks: list[TaskRecord] = []
     interrupted = False
 
     def next_task(self) -> TaskRecord | None:
         """One of `self.tasks` that is not done; None to end."""
-        raise TypeError(f"{type(self).__name__} has to define next_task()")
+        number = int(self.next_task_id())
+        if not -1 <= number < len(self.tasks):
+            raise ValueError(f"{type(self).__name__}: next_task_id gave {number}; the tasks are 0 "
+                             f"to {len(self.tasks) - 1}, and -1 is the end")
+        return None if number < 0 or self.tasks[number].done else self.tasks[number]
+
+    def next_task_id(self) -> int:
+        """The place in `tasks_` of one that is not terminated; -1 to end."""
+        raise ValueError(f"{type(self).__name__}: next_task_id is not defined, and next_task is "
+                         "not either: one of them picks the task whose turn it is")
+
+    @property
+    def tasks_(self) -> list[TaskRecord]:
+        """TVM's name of `tasks`."""
+        return self.tasks
+
+    def touch_task(self, task_id: int) -> None:
+        """Nothing is left to be brought up to date: the state of a task is always known."""
+
+    def join_running_task(self, task_id: int) -> list[RunnerResult]:
+        """Nothing is left to wait for: a round has ended when the next task is asked for."""
+        return []
 
     def tune(self, tasks: Sequence[Any], task_weights: Sequence[float], *, max_trials_global: int,
              max_trials_per_task: int, num_trials_per_iter: int, builder: Builder, runner: Runner,

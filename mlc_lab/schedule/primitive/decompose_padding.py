@@ -14,6 +14,7 @@ from ...tir.functor import free_vars, substitute
 from ...tir.stmt import Block, BlockRealize, BufferStore, For, ForKind, Stmt, seq
 from ..chain import SubstituteAccesses
 from ..error import Refusal
+from ..footprint import reads_memory
 from ..guards import complete_block, is_block, is_loop
 from ..independence import why_labels_are_false
 from ..instruction import primitive
@@ -53,7 +54,8 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
 
     Errors: the block is complete; its body is one store of `if_then_else(condition, value,
     constant)`, the condition bounds on single iterators that do not always hold; `loop` is around
-    the block and holds nothing else; different iterations store different elements.
+    the block; different iterations store different elements. Where `loop` holds other blocks too,
+    all is filled before it, and none of them reads the result before it is computed.
     """
     is_block(block)
     is_loop(loop)
@@ -73,12 +75,9 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
     realize = state.realize_of(block)
     around = {s.stmt.loop_var: s.stmt.min for s in loops[:loops.index(loop)]
               if op.is_const_int(s.stmt.extent, 1)}
-    at: Any = realize
-    for item in reversed(inner):
-        if item.body is not at:
-            raise Refusal("one_block_under_loop", f"loop {item.loop_var.name} holds more than "
-                          f"block {stmt.name_hint}", nodes=[item])
-        at = item
+    alone = _alone(realize, inner)
+    if len(alone) < len(inner):
+        _may_be_filled_before(state, block, loop, inner, alone)
     store, condition, value, constant = _pattern(stmt)
     if around:  # a loop with one iteration, which both nests share, is its value
         realize = realize.replace(
@@ -87,9 +86,53 @@ def decompose_padding(state: ScheduleState, block: StmtSRef, loop: StmtSRef) -> 
     bounds = _bounds(stmt, condition)
     _pads_something(stmt, bounds)
     fill, filler = _filling_nest(stmt, realize, store, constant, inner)
-    nest, made = _copying_nest(stmt, realize, store, value, bounds, inner)
-    state.replace(loop, seq(fill, nest), {stmt: made})
+    nest, made = _copying_nest(stmt, realize, store, value, bounds, alone)
+    if len(alone) == len(inner):
+        state.replace(loop, seq(fill, nest), {stmt: made})
+    else:
+        state.replace(state.refs[alone[0]], nest, {stmt: made})
+        state.replace(loop, seq(fill, loop.stmt))
     return state.refs[filler]
+
+
+def _alone(realize: BlockRealize, loops: list[For]) -> list[For]:
+    """Those of the loops around a block that hold nothing else."""
+    at: Any = realize
+    alone: list[For] = []
+    for item in reversed(loops):
+        if item.body is not at:
+            break
+        alone.insert(0, item)
+        at = item
+    return alone
+
+
+def _may_be_filled_before(state: ScheduleState, block: StmtSRef, loop: StmtSRef,
+                          loops: list[For], alone: list[For]) -> None:
+    """Around other statements, all is filled before the first iteration. An element is always
+    stored by the same values of the iterators, and so is padding in all iterations or in none; but
+    nobody may have read it before it was stored."""
+    stmt: Block = block.stmt
+    graph = state.scope(state.scope_root(block))
+    site = graph.site(stmt)
+    depth = site.loops.index(loop.stmt)
+    outside = loops[:len(loops) - len(alone)]
+    unclear = [w for n, w in site.wrappers if n > depth]
+    unclear += [lp for lp in outside if lp.kind is ForKind.THREAD_BINDING]
+    unclear += [lp for lp in loops if reads_memory(lp.extent) or reads_memory(lp.min)]
+    if any(reads_memory(e) for e in (site.node.predicate, *site.node.iter_values)):
+        unclear.append(site.node)
+    if not alone or unclear:
+        raise Refusal("one_block_under_loop", f"loop {outside[-1].loop_var.name} holds more than "
+                      f"block {stmt.name_hint}, and which elements to fill before it is not known "
+                      "there", nodes=unclear[:1] or [outside[-1]])
+    for other in graph.sites:
+        if other.index < site.index and loop.stmt in other.loops and (
+                not other.reads.isdisjoint(site.writes)):
+            raise Refusal("readers_follow", f"{other.name} reads what block {stmt.name_hint} "
+                          f"stores, and comes before it in loop {loop.stmt.loop_var.name}: filled "
+                          "before that loop, it would read the constant", nodes=[other.node],
+                          hint="use an inner loop, which holds nothing else")
 
 
 def _pattern(stmt: Block) -> tuple[BufferStore, PrimExpr, PrimExpr, PrimExpr]:

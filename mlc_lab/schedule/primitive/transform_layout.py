@@ -9,7 +9,7 @@ from ...arith.index_map import map_ranges, padded_inverse, shape_of
 from ...ir import dtype as dt
 from ...tir import op
 from ...tir.buffer import Buffer
-from ...tir.expr import BufferLoad, IntImm, IterVar, PrimExpr, Range, Var
+from ...tir.expr import BufferLoad, FloatImm, IntImm, IterVar, PrimExpr, Range, Var
 from ...tir.function import IndexMap
 from ...tir.functor import free_vars, pre_order, substitute, uses_var
 from ...tir.stmt import (
@@ -58,6 +58,8 @@ def _arguments(sch: Schedule, args: dict[str, Any]) -> None:
         pass
     elif not callable(value):
         try:
+            if isinstance(value, (IntImm, FloatImm)) and value.dtype != buffer.dtype:
+                raise TypeError
             constant = op.const(value, buffer.dtype)
         except (TypeError, ValueError, OverflowError):
             raise unfit("pad_value", value, f"a number that fits {buffer.dtype}, or a function of "

@@ -83,6 +83,8 @@ INTRINSICS: tuple[Intrinsic, ...] = (
     Intrinsic("reinterpret", 1, PURE, "given", "bits as another type"),
     Intrinsic("large_uint_imm", 2, PURE, "given", "a 64-bit unsigned constant in two halves"),
     Intrinsic("q_multiply_shift", 4, PURE, "int32", "fixed point multiply of quantised kernels"),
+    Intrinsic("q_multiply_shift_per_axis", 7, PURE, "int32",
+              "fixed point multiply with a factor and shifts for each channel"),
     Intrinsic("address_of", 1, READS, "given", "pointer to an element"),
     Intrinsic("type_annotation", 0, PURE, "given", "a dtype as an argument"),
     Intrinsic("tvm_access_ptr", 5, READS, "given", "pointer to a part of a buffer"),

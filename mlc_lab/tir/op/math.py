@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 #: intrinsics that take integers as they are; the others convert them to float32
 ACCEPTS_INTEGERS = {"popcount", "clz", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
                     "shift_left", "shift_right", "likely", "if_then_else", "isnullptr",
-                    "q_multiply_shift", "assume"}
+                    "q_multiply_shift", "q_multiply_shift_per_axis", "assume"}
 _OF_BITS = {"bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right"}
 _UNCHANGED_ON_INT = {"floor", "ceil", "trunc", "round", "nearbyint"}
 #: what is asked of floats, answered for integers
@@ -75,7 +75,7 @@ def _function(row: Intrinsic) -> Callable[..., PrimExpr]:
         if len(args) != row.arity:
             raise TypeError(f"{row.name} takes {row.arity} argument(s), got {len(args)}")
         like = next((a for a in args if isinstance(a, PrimExpr)), None)
-        values = [convert(a, like) for a in args]
+        values = [convert(a, None if isinstance(a, bool) else like) for a in args]
         if row.name not in ACCEPTS_INTEGERS and not dt.is_float(values[0].dtype):
             if row.name in _UNCHANGED_ON_INT:
                 return values[0]

@@ -90,6 +90,8 @@ def popcount(x: _ExprLike, **options: object) -> _PrimExpr:
     """number of bits set"""
 def q_multiply_shift(x: _ExprLike, y: _ExprLike, z: _ExprLike, **options: object) -> _PrimExpr:
     """fixed point multiply of quantised kernels"""
+def q_multiply_shift_per_axis(x: _ExprLike, y: _ExprLike, z: _ExprLike, **options: object) -> _PrimExpr:
+    """fixed point multiply with a factor and shifts for each channel"""
 def round(x: _ExprLike, **options: object) -> _PrimExpr:
     """rounded to nearest, ties to even"""
 def rsqrt(x: _ExprLike, **options: object) -> _PrimExpr:
@@ -112,4 +114,4 @@ def tanh(x: _ExprLike, **options: object) -> _PrimExpr:
     """hyperbolic tangent"""
 def trunc(x: _ExprLike, **options: object) -> _PrimExpr:
     """rounded toward zero"""
-__all__ = ['ACCEPTS_INTEGERS', 'abs', 'acos', 'acosh', 'asin', 'asinh', 'assume', 'atan', 'atan2', 'atanh', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'ceil', 'clz', 'copysign', 'cos', 'cosh', 'erf', 'exp', 'exp10', 'exp2', 'fabs', 'floor', 'fma', 'fmod', 'hypot', 'isfinite', 'isinf', 'isnan', 'isnullptr', 'ldexp', 'likely', 'log', 'log10', 'log1p', 'log2', 'nearbyint', 'nextafter', 'popcount', 'pow', 'power', 'q_multiply_shift', 'round', 'rsqrt', 'shift_left', 'shift_right', 'sigmoid', 'sin', 'sinh', 'sqrt', 'tan', 'tanh', 'trunc']
+__all__ = ['ACCEPTS_INTEGERS', 'abs', 'acos', 'acosh', 'asin', 'asinh', 'assume', 'atan', 'atan2', 'atanh', 'bitwise_and', 'bitwise_not', 'bitwise_or', 'bitwise_xor', 'ceil', 'clz', 'copysign', 'cos', 'cosh', 'erf', 'exp', 'exp10', 'exp2', 'fabs', 'floor', 'fma', 'fmod', 'hypot', 'isfinite', 'isinf', 'isnan', 'isnullptr', 'ldexp', 'likely', 'log', 'log10', 'log1p', 'log2', 'nearbyint', 'nextafter', 'popcount', 'pow', 'power', 'q_multiply_shift', 'q_multiply_shift_per_axis', 'round', 'rsqrt', 'shift_left', 'shift_right', 'sigmoid', 'sin', 'sinh', 'sqrt', 'tan', 'tanh', 'trunc']

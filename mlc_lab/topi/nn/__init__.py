@@ -10,8 +10,8 @@ from .activation import (
 from .backward import nll_loss_grad, pool_grad
 from .conv import (
     conv, conv1d, conv1d_ncw, conv1d_nwc, conv2d, conv2d_hwcn, conv2d_nchw, conv2d_nhwc,
-    conv3d_ncdhw, conv3d_ndhwc, depthwise_conv2d_nchw, depthwise_conv2d_nhwc, group_conv1d_ncw,
-    group_conv1d_nwc, group_conv2d_nchw, group_conv2d_nhwc,
+    conv3d_ncdhw, conv3d_ndhwc, depthwise_conv2d_nchw, depthwise_conv2d_nhwc, get_pad_tuple,
+    group_conv1d_ncw, group_conv1d_nwc, group_conv2d_nchw, group_conv2d_nhwc,
 )
 from .conv_transpose import (
     conv1d_transpose_ncw, conv2d_transpose_nchw, conv3d_transpose_ncdhw,
@@ -34,7 +34,8 @@ __all__ = [
     "conv1d_nwc", "conv1d_transpose_ncw", "conv2d", "conv2d_hwcn", "conv2d_nchw", "conv2d_nhwc",
     "conv2d_transpose_nchw", "conv3d_ncdhw", "conv3d_ndhwc", "conv3d_transpose_ncdhw", "dense",
     "depth_to_space", "depthwise_conv2d_nchw", "depthwise_conv2d_nhwc", "dilate", "elu",
-    "fast_softmax", "flatten", "gelu", "gelu_tanh", "global_pool", "group_conv1d_ncw",
+    "fast_softmax", "flatten", "gelu", "gelu_tanh", "get_pad_tuple", "global_pool",
+    "group_conv1d_ncw",
     "group_conv1d_nwc", "group_conv1d_transpose_ncw", "group_conv2d_nchw", "group_conv2d_nhwc",
     "group_conv2d_transpose_nchw", "group_conv3d_transpose_ncdhw", "group_norm", "hard_sigmoid",
     "hard_swish", "instance_norm", "layer_norm", "leaky_relu", "log_softmax", "lrn", "matmul",

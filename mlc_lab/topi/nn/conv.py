@@ -49,6 +49,13 @@ def pad_widths(name: str, padding: int | str | Sequence[Any], kernel: Sequence[A
     return both, list(both)
 
 
+def get_pad_tuple(padding: int | str | Sequence[Any], kernel: Sequence[Any]) -> tuple[Any, ...]:
+    """The padding (top, left, bottom, right) of a window of two dimensions, from any of the forms
+    that operators take."""
+    before, after = pad_widths("get_pad_tuple", padding, kernel)
+    return (*before, *after)
+
+
 def conv(inp: Tensor, filt: Tensor, stride: int | Sequence[int], padding: int | str | Sequence[Any],
          dilation: int | Sequence[int], groups: int, data_layout: str, kernel_layout: str = "",
          out_dtype: str | None = None, auto_scheduler_rewritten_layout: str | None = None,
@@ -292,4 +299,4 @@ def depthwise_conv2d_nhwc(Input: Tensor, Filter: Tensor, stride: int | Sequence[
 __all__ = ["conv", "conv1d", "conv1d_ncw", "conv1d_nwc", "conv2d", "conv2d_hwcn", "conv2d_nchw",
            "conv2d_nhwc", "conv3d_ncdhw", "conv3d_ndhwc", "depthwise_conv2d_nchw",
            "depthwise_conv2d_nhwc", "group_conv1d_ncw", "group_conv1d_nwc", "group_conv2d_nchw",
-           "group_conv2d_nhwc", "pad_widths"]
+           "get_pad_tuple", "group_conv2d_nhwc", "pad_widths"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Callable, Sequence
 
 from ... import te
@@ -17,12 +18,16 @@ from .pad import pad
 
 
 def _spatial(name: str, layout: str, dim: int, data: Tensor) -> list[int]:
-    """The positions of D, H, W in a layout."""
+    """The positions of D, H, W in a layout, whose batch or channels may be split (NCHW4c)."""
     letters = "DHW"[3 - dim:]
-    need(sorted(layout) == sorted("NC" + letters),
+    dimensions = re.findall(r"[A-Z]|\d+[a-z]", layout)
+    outer = [d for d in dimensions if d[0].isupper()]
+    parts = [d[-1] for d in dimensions if not d[0].isupper()]
+    need("".join(dimensions) == layout and sorted(outer) == sorted("NC" + letters)
+         and set(parts) <= {"n", "c"} and len(set(parts)) == len(parts),
          f"{name}: the layout {layout} is not made of NC{letters}")
-    need_rank(name, data, dim + 2, f"the layout {layout}")
-    return [layout.index(c) for c in letters]
+    need_rank(name, data, len(dimensions), f"the layout {layout}")
+    return [dimensions.index(c) for c in letters]
 
 
 def _max(exact: bool) -> tuple[Callable, Callable]:
