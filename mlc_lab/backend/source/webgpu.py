@@ -98,6 +98,9 @@ i32 u32 vec2 vec3 vec4 ptr sampler main blockIdx threadIdx scalars Scalars priva
 workgroup function read write read_write self super this target type typedef union unsafe use
 """.split()),
     preamble=lambda used: ["enable f16;"] if "float16" in used else [],
+    shuffles={way: f"subgroupShuffle{way.title().strip('_')}({{value}}, u32({{lane}}))"
+              for way in ("", "_up", "_down")},
+    shuffle_lines=("enable subgroups;",),
 )
 
 __all__ = ["WGSL"]
