@@ -271,7 +271,7 @@ class KernelCompiler(AccessCompiler):
             kernel.shuffles.append(call)
             steps.append((call, value, by, width, got))
         rest, shared = then(), kernel.shared
-        place = self._place()
+        place = self._numbers_of_threads()
 
         def run(env: list) -> Iterator:
             for call, value, by, width, got in steps:
@@ -286,7 +286,7 @@ class KernelCompiler(AccessCompiler):
 
         return run
 
-    def _place(self) -> Callable[[list], tuple[int, int]]:
+    def _numbers_of_threads(self) -> Callable[[list], tuple[int, int]]:
         """A thread's number in its block, and how many there are."""
         kernel = self.kernel
         axes = [(kernel.slots[t], kernel.extents[t]) for t in kernel.threads]
