@@ -16,7 +16,8 @@ After::
     all[0] = T.tvm_warp_shuffle(T.uint32(255), red[0], 0, 32, 32)
 
 The sum of more threads than a warp has goes on in shared memory, where the first lane of each warp
-stores that of its warp. After one barrier all warps add these up, each for itself, by shuffles.
+stores that of its warp. After one barrier all warps add these up, each for itself, by shuffles
+(where the last warp has too few lanes for that, it waits for the first one).
 
 This takes threads whose numbers in the block follow each other, and groups of threads that do not
 lie across the ends of warps. Else, and where the target has no shuffles (`target/lanes.py`)::
@@ -228,6 +229,16 @@ class _Shuffled:
                       for s, m in zip(stage, mine)]
             last = self.lane, warps
         steps += self._halves(mine, other, *last)
+        if self.size > self.lanes and 0 < self.size % self.lanes < last[1]:
+            # the last warp has fewer lanes than there are warps: it takes what the first has
+            whole = [decl_buffer((1,), r.dtype, "whole_" + r.buffer.name, scope="shared")
+                     for r in results]
+            steps.append(IfThenElse(op.equal(self.place, op.const(0)), seq(*(
+                BufferStore(w, BufferLoad(m, (0,)), (0,)) for w, m in zip(whole, mine)))))
+            steps.append(barrier())
+            steps += [BufferStore(r.buffer, BufferLoad(w, (0,)), r.indices)
+                      for r, w in zip(results, whole)]
+            return having([*stage, *whole, *mine, *other], seq(*steps))
         start = op.const(0)
         if self.size <= self.lanes and self.groups > 1:
             start = op.sub(self.lane, self.place) if self.size * self.groups <= self.lanes else (

@@ -14,7 +14,7 @@ from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.shuffles import is_shuffle
 
-from .thread_sums import arrays, expected, in_a_loop, together
+from .thread_sums import arrays, expected, for_all, in_a_loop, together
 
 
 @pytest.fixture(autouse=True)
@@ -76,6 +76,7 @@ def run_everywhere(kind, mod, target="cuda", slowly=True):
     (dict(threads=256, width=256), (1, 9, 32)),  # one number a warp
     (dict(threads=64, width=64, beside=4), (1, 7, 32)),
     (dict(threads=100, width=100), (1, 8, 16)),
+    (dict(threads=97, width=97), (2, 7, 20)),  # one lane in the last warp, and four warps
     (dict(kind="argmax", threads=1024, width=1024), (1, 22, 256)),
     (dict(threads=32, axes="xy,z", beside=2), (0, 6, 0)),
     (dict(dtype="float16", threads=32), (0, 6, 0)),
@@ -135,6 +136,16 @@ def test_the_mask_names_the_lanes_that_are_there():
 def test_types(dtype, threads):
     for kind in ("sum", "max", "argmax") if dtype in ("float32", "int64") else ("sum", "max"):
         run_everywhere(kind, together(kind, dtype, 2, 70, threads, 2))
+
+
+@pytest.mark.parametrize("threads, beside", [
+    (8, 4), (16, 3), (24, 1), (32, 2), (33, 1), (64, 2), (100, 1), (97, 1), (161, 1)])
+def test_all_threads_have_the_result(threads, beside):
+    """97 and 161: the last warp has one lane, and there are 4 or 6 warps."""
+    for scope in ("local", "shared") if beside == 1 else ("local",):
+        mod = for_all(3, 2 * threads + 1, threads, beside, scope)
+        assert made_of(mod)[1]
+        run_everywhere("for all", mod, slowly=threads * beside < 98)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -83,6 +83,33 @@ def main(A: T.Buffer(({rows}, {width}), "float32"), C: T.Buffer(({rows},), "floa
 """))
 
 
+def for_all(rows=3, width=40, threads=8, beside=1, scope="local"):
+    """What a row has beyond its sum: each thread needs the result."""
+    sch = Schedule(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({rows}, {width}), "float32"), B: T.Buffer(({rows}, {width}), "float32")):
+    C = T.alloc_buffer(({rows},), scope="{scope}")
+    for i, k in T.grid({rows}, {width}):
+        with T.block("C"):
+            v, r = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = T.float32(0)
+            C[v] = C[v] + A[v, r]
+    for i, k in T.grid({rows}, {width}):
+        with T.block("B"):
+            v, vk = T.axis.remap("SS", [i, k])
+            B[v, vk] = A[v, vk] - C[v]
+"""))
+    i, k = sch.get_loops("B")
+    i0, i1 = sch.split(i, [None, beside])
+    sch.bind(sch.split(k, [None, threads])[1], "threadIdx.x")
+    sch.bind(i0, "blockIdx.x")
+    sch.bind(i1, "threadIdx.y")
+    sch.compute_at("C", i1)
+    sch.bind(sch.split(sch.get_loops("C")[-1], [None, threads])[1], "threadIdx.x")
+    return sch.mod
+
+
 def arrays(mod, seed=0):
     """Arguments, whose sums are exact: small whole numbers."""
     rng = np.random.default_rng(seed)
@@ -94,6 +121,8 @@ def arrays(mod, seed=0):
 
 def expected(kind, a):
     """What numpy says."""
+    if kind == "for all":
+        return [a - a.sum(1, keepdims=True)]
     if kind == "argmax":
         return [a.max(1), a.argmax(1).astype("int32")]
     return [(a.sum(1, dtype=np.float64) if kind == "sum" else a.max(1)).astype(a.dtype)]
