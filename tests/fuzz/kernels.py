@@ -257,8 +257,8 @@ def _groups(draw: Draw, sch: Schedule) -> None:
     # some blocks do several rows, one after the other
     i0, *_, i1 = sch.split(i, each if draw.chance(80) else [1, *each])
     sch.bind(i0, "blockIdx.x")
-    _tried("bind", sch.bind, i1, f"threadIdx.{grouping}")
     threads = draw.choice(_TOGETHER)
+    _tried("bind", sch.bind, i1, f"threadIdx.{grouping}")
     if reducing == "xy":
         _, k0, k1 = sch.split(k, [None, -(-threads // 4), 4])
         _tried("bind", sch.bind, k0, "threadIdx.y")
@@ -282,8 +282,10 @@ def _in_one(draw: Draw, sch: Schedule) -> None:
     _tried("bind", sch.bind, i1, "threadIdx.y")
     for name in "CM":
         if _tried("compute_at", sch.compute_at, sch.get_block(name), i1) is not _REFUSED:
-            inner = sch.split(sch.get_loops(name)[-1], [None, threads])[1]
-            _tried("bind", sch.bind, inner, "threadIdx.x")
+            own = sch.get_loops(name)[2:]  # none where all are of extent 1
+            for loop in own[-1:]:
+                inner = sch.split(loop, [None, threads])[1]
+                _tried("bind", sch.bind, inner, "threadIdx.x")
 
 
 def case(draw: Draw) -> None:
