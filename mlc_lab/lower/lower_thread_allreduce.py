@@ -201,7 +201,7 @@ class _Shuffled:
         self.combine, self.repeats = outer.combine, outer.repeats
         self.lanes, self.place, self.size = lanes, place, size
         self.group, self.groups = group, groups
-        number = op.add(op.mul(group, op.const(size)), place)
+        self.number = number = op.add(op.mul(group, op.const(size)), place)
         alone = size * groups <= lanes
         self.lane = number if alone else op.floormod(number, op.const(lanes))
         self.warp = op.floordiv(number, op.const(lanes))
@@ -224,7 +224,8 @@ class _Shuffled:
             steps.append(IfThenElse(op.equal(self.lane, op.const(0)), seq(*(
                 BufferStore(s, BufferLoad(m, (0,)), (self.warp,)) for s, m in zip(stage, mine)))))
             steps.append(barrier())
-            among = op.floormod(self.lane, op.const(warps))
+            among = op.floormod(self.number if self.lanes % warps == 0 else self.lane,
+                                op.const(warps))
             steps += [BufferStore(m, BufferLoad(s, (op.add(first, among),)), (0,))
                       for s, m in zip(stage, mine)]
             last = self.lane, warps

@@ -11,7 +11,7 @@ from mlc_lab.backend.interp import interpret
 from mlc_lab.runtime import driver
 from mlc_lab.runtime.driver import driver_of
 
-from lower.thread_sums import arrays, expected, together
+from lower.thread_sums import arrays, of, expected, together
 
 from .gpu_programs import PROGRAMS, arguments, elementwise, missing, tiled
 
@@ -141,9 +141,9 @@ def lanes():
 
 
 @pytest.mark.parametrize("case", [
-    dict(threads=4, beside=4), dict(threads=8), dict(threads=8, beside=3), dict(threads=16),
-    dict(threads=61), dict(kind="argmax", threads=64), dict(threads=16, beside=4, dtype="int32"),
-    dict(threads=32, axes="xy,z", beside=2), dict(threads=33),
+    of(threads=4, beside=4), of(threads=8), of(threads=8, beside=3), of(threads=16),
+    of(threads=61), of(kind="argmax", threads=64), of(threads=16, beside=4, dtype="int32"),
+    of(threads=32, axes="xy,z", beside=2), of(threads=33),
 ])
 def test_subgroups_of_webgpu_reduce_together(case, lanes):
     target = f"webgpu -supports_subgroups=1 -thread_warp_size={lanes}"

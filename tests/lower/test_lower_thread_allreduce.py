@@ -14,7 +14,7 @@ from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.shuffles import is_shuffle
 
-from .thread_sums import arrays, expected, for_all, in_a_loop, together
+from .thread_sums import arrays, of, expected, for_all, in_a_loop, together
 
 
 @pytest.fixture(autouse=True)
@@ -69,27 +69,27 @@ def run_everywhere(kind, mod, target="cuda", slowly=True):
 # -- what it is made of ---------------------------------------------------------------------------
 
 @pytest.mark.parametrize("case, want", [
-    (dict(threads=32), (0, 6, 0)),
-    (dict(threads=8, beside=4), (0, 4, 0)),  # four groups in a warp
-    (dict(threads=24), (0, 6, 0)),
-    (dict(kind="argmax", threads=32), (0, 12, 0)),
-    (dict(threads=256, width=256), (1, 9, 32)),  # one number a warp
-    (dict(threads=64, width=64, beside=4), (1, 7, 32)),
-    (dict(threads=100, width=100), (1, 8, 16)),
-    (dict(threads=97, width=97), (2, 7, 20)),  # one lane in the last warp, and four warps
-    (dict(kind="argmax", threads=1024, width=1024), (1, 22, 256)),
-    (dict(threads=32, axes="xy,z", beside=2), (0, 6, 0)),
-    (dict(dtype="float16", threads=32), (0, 6, 0)),
-    (dict(dtype="int64", threads=32), (0, 6, 0)),
+    (of(threads=32), (0, 6, 0)),
+    (of(threads=8, beside=4), (0, 4, 0)),  # four groups in a warp
+    (of(threads=24), (0, 6, 0)),
+    (of(kind="argmax", threads=32), (0, 12, 0)),
+    (of(threads=256, width=256), (1, 9, 32)),  # one number a warp
+    (of(threads=64, width=64, beside=4), (1, 7, 32)),
+    (of(threads=100, width=100), (1, 8, 16)),
+    (of(threads=97, width=97), (2, 7, 20)),  # one lane in the last warp, and four warps
+    (of(kind="argmax", threads=1024, width=1024), (1, 22, 256)),
+    (of(threads=32, axes="xy,z", beside=2), (0, 6, 0)),
+    (of(dtype="float16", threads=32), (0, 6, 0)),
+    (of(dtype="int64", threads=32), (0, 6, 0)),
 ])
 def test_shuffles_stand_for_barriers(case, want):
     assert made_of(together(**case)) == want
 
 
 @pytest.mark.parametrize("case", [
-    dict(threads=24, beside=2),  # the second group would lie in two warps
-    dict(threads=48, width=48, beside=2),
-    dict(threads=8, beside=4, axes="yx"),  # lanes that do not follow each other
+    of(threads=24, beside=2),  # the second group would lie in two warps
+    of(threads=48, width=48, beside=2),
+    of(threads=8, beside=4, axes="yx"),  # lanes that do not follow each other
 ])
 def test_groups_that_warps_do_not_hold_use_shared_memory(case):
     barriers, shuffles, shared = made_of(together(**case))

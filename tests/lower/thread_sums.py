@@ -12,6 +12,11 @@ BODIES = {
 }
 
 
+def of(**choices):
+    """The arguments of `together` in a table of cases."""
+    return choices
+
+
 def program(kind, dtype, rows, width):
     """A row's sum, maximum, or maximum with its place."""
     if kind == "argmax":

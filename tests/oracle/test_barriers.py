@@ -4,7 +4,7 @@ import random
 
 import mlc_lab as tvm
 from backend import gpu_programs as programs
-from lower.thread_sums import together
+from lower.thread_sums import of, together
 from mlc_lab import te, topi
 from mlc_lab.schedule import Schedule
 from mlc_lab.tir import stmt as S
@@ -99,10 +99,10 @@ def rows():
             for scope in ("shared", "local"):
                 yield row_a_block(func, threads, scope)
         yield together("argmax", "float32", 6, width, threads)
-    for case in (dict(threads=8, beside=4), dict(threads=16, beside=16), dict(threads=24),
-                 dict(threads=32, beside=8, dtype="float16"), dict(threads=64, beside=4),
-                 dict(threads=32, axes="yx", beside=32), dict(threads=100), dict(threads=20),
-                 dict(threads=64, dtype="int64"), dict(threads=32, dtype="float64")):
+    for case in (of(threads=8, beside=4), of(threads=16, beside=16), of(threads=24),
+                 of(threads=32, beside=8, dtype="float16"), of(threads=64, beside=4),
+                 of(threads=32, axes="yx", beside=32), of(threads=100), of(threads=20),
+                 of(threads=64, dtype="int64"), of(threads=32, dtype="float64")):
         yield together(rows=64, width=320, **case)
 
 

@@ -90,7 +90,8 @@ CUDA = Dialect(
         "isfinite": "isfinite", "popcount": "__popc", "clz": "__clz", "popcount64": "__popcll",
         "clz64": "__clzll", "sigmoid": "sigmoid", "maximum": "maximum", "minimum": "minimum",
         "floordiv": "floordiv", "floormod": "floormod", "int_pow": "int_pow",
-        "tvm_warp_activemask": "__activemask", "float_bits": "__float_as_int({0})", "bits_float": "__int_as_float({0})",
+        "tvm_warp_activemask": "__activemask",
+        "float_bits": "__float_as_int({0})", "bits_float": "__int_as_float({0})",
         "float_ubits": "__float_as_uint({0})", "ubits_float": "__uint_as_float({0})",
     },
     helpers={
