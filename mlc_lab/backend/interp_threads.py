@@ -2,8 +2,10 @@
 
 A kernel is the outermost `attr thread_extent` statement with everything in it. Each thread is a
 Python generator over its own copy of `env`; it yields at every `tvm_storage_sync` in memory shared
-by the block, and the scheduler resumes all threads of the block up to their next barrier. Only
-statements that contain a barrier become generators; the rest are plain closures.
+by the block, and the scheduler resumes all threads of the block up to their next barrier. At a
+shuffle (`tir/shuffles.py`) a thread yields as well, when it has told its value: threads that wait
+there go on before those at a barrier. Only statements that contain a barrier or a shuffle become
+generators; the rest are plain closures.
 
 Memory of scope `shared` exists once a block, all other memory once a thread.
 """
@@ -18,6 +20,7 @@ import numpy as np
 from ..tir import stmt as S
 from ..tir.expr import BufferLoad, Call, CommReducer, IterVar, Op, Var
 from ..tir.functor import pre_order
+from ..tir.shuffles import NAMES, shuffles_of, source_of
 from .interp_access import AccessCompiler
 from .interp_expr import Code
 from .interp_memory import InterpError, allocate, fit
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
     from ..tir.expr import PrimExpr
 
 _BARRIERS = {"tir.tvm_storage_sync", "tir.tvm_thread_allreduce"}
+#: what a thread yields that waits for its warp only
+_WARP = "warp"
 
 
 def has_thread_extent(body: Any) -> bool:
@@ -46,6 +51,9 @@ class Kernel:
         self.shared = -1  # slot of the dict of shared memories
         self.reducers: list[CommReducer] = []
         self.barriers: set[int] = set()
+        self.threads: list[str] = []  # tags of the axes of a block's threads, x last
+        self.shuffled: dict[int, int] = {}  # the slot of what each shuffle has given
+        self.shuffles: list[Call] = []  # all of them: their ids are keys
 
 
 class KernelCompiler(AccessCompiler):
@@ -69,14 +77,16 @@ class KernelCompiler(AccessCompiler):
             return self.stmt(s.body) if not self._waits(s) else _drive(self.thread_body(s))
         kernel = self.inside = Kernel()
         for item in pre_order(s):
-            if _is_barrier(getattr(item, "value", None)):
+            if _is_barrier(getattr(item, "value", None)) or (
+                    isinstance(item, S.Stmt) and shuffles_of(item)):
                 kernel.barriers.add(id(item))
         self._axes(s)
         kernel.shared = self.new_slot()
+        kernel.threads = sorted((t for t in kernel.slots if not t.startswith("blockIdx")),
+                                reverse=True)  # threadIdx.x varies fastest, as on the machine
         body = self.thread_body(s.body)
         self.inside = None
         blocks = [t for t in kernel.slots if t.startswith("blockIdx")]
-        threads = [t for t in kernel.slots if not t.startswith("blockIdx")]
 
         def launch(env: list) -> None:
             extents = {tag: code(env) for tag, code in kernel.extents.items()}
@@ -84,33 +94,39 @@ class KernelCompiler(AccessCompiler):
                 for tag, value in zip(blocks, block):
                     env[kernel.slots[tag]] = value
                 env[kernel.shared] = {}
-                self._run_block(env, kernel, threads, extents, body)
+                self._run_block(env, kernel, extents, body)
 
         return launch
 
-    def _run_block(self, env: list, kernel: Kernel, threads: list[str], extents: dict,
-                   body: Callable) -> None:
+    def _run_block(self, env: list, kernel: Kernel, extents: dict, body: Callable) -> None:
         running = []
-        # threadIdx.x varies fastest, as on the machine
-        order = sorted(threads, reverse=True)
-        for point in itertools.product(*(range(extents[t]) for t in order)):
+        for point in itertools.product(*(range(extents[t]) for t in kernel.threads)):
             own = list(env)
-            for tag, value in zip(order, point):
+            for tag, value in zip(kernel.threads, point):
                 own[kernel.slots[tag]] = value
             running.append(body(own))
+        at_barrier: dict[Any, None] = {}
+        going = running
         while running:
-            waiting = []
-            for thread in running:
+            in_warp = []
+            for thread in going:
                 try:
-                    next(thread)
-                    waiting.append(thread)
+                    if next(thread) == _WARP:
+                        in_warp.append(thread)
+                    else:
+                        at_barrier[thread] = None
                 except StopIteration:
                     pass
+            going = in_warp
+            if in_warp:
+                continue
+            waiting = [t for t in running if t in at_barrier]
             if waiting and len(waiting) != len(running):
                 raise InterpError(f"{self.name}: {len(waiting)} of {len(running)} threads of a "
                                   "block reached a barrier and the others ended: on a GPU they "
                                   "would wait for ever; move tvm_storage_sync out of the branch")
-            running = waiting
+            running = going = waiting
+            at_barrier = {}
 
     def _axes(self, root: S.AttrStmt) -> None:
         """All thread axes of the kernel. One tag is one axis, however often it is named."""
@@ -148,14 +164,7 @@ class KernelCompiler(AccessCompiler):
     def thread_body(self, s: S.Stmt) -> Callable[[list], Iterator]:
         """`s` as a generator function that yields at barriers."""
         if not self._waits(s):
-            plain = self.stmt(s)
-
-            def run(env: list) -> Iterator:
-                plain(env)
-                return
-                yield
-
-            return run
+            return _no_wait(self.stmt(s))
         method = _WAITING.get(type(s))
         if method is None:
             raise InterpError(f"a barrier inside of {type(s).__name__} is not supported by the "
@@ -207,6 +216,10 @@ class KernelCompiler(AccessCompiler):
         return run
 
     def _let_waiting(self, s: S.LetStmt) -> Callable:
+        return self._shuffling(s, lambda: self._let_body(s)) if shuffles_of(s) else (
+            self._let_body(s))
+
+    def _let_body(self, s: S.LetStmt) -> Callable:
         value, slot = self.expr(s.value), self.define(s.var)
         body = self.thread_body(s.body)
 
@@ -247,7 +260,52 @@ class KernelCompiler(AccessCompiler):
 
         return run
 
+    def _shuffling(self, s: Any, then: Callable[[], Callable]) -> Callable:
+        """A statement after the shuffles in its expressions: each thread tells its value, and when
+        the others have told theirs takes one."""
+        kernel = self.kernel
+        steps = []
+        for call in shuffles_of(s):
+            _, value, by, width, _ = (self.expr(a) for a in call.args)
+            kernel.shuffled[id(call)] = got = self.new_slot()
+            kernel.shuffles.append(call)
+            steps.append((call, value, by, width, got))
+        rest, shared = then(), kernel.shared
+        place = self._numbers_of_threads()
+
+        def run(env: list) -> Iterator:
+            for call, value, by, width, got in steps:
+                told = env[shared].setdefault(id(call), {})
+                number, count = place(env)
+                told[number] = own = value(env)
+                yield _WARP
+                source = source_of(call, number, count, by(env), width(env), _choose)
+                env[got] = told.get(source, own)
+                yield _WARP
+            yield from rest(env)
+
+        return run
+
+    def _numbers_of_threads(self) -> Callable[[list], tuple[int, int]]:
+        """A thread's number in its block, and how many there are."""
+        kernel = self.kernel
+        axes = [(kernel.slots[t], kernel.extents[t]) for t in kernel.threads]
+
+        def place(env: list) -> tuple[int, int]:
+            number, count = 0, 1
+            for slot, extent in axes:
+                many = extent(env)
+                number, count = number * many + env[slot], count * many
+            return number, count
+
+        return place
+
+    def _store_waiting(self, s: S.BufferStore) -> Callable:
+        return self._shuffling(s, lambda: _no_wait(self.stmt(s)))
+
     def _evaluate_waiting(self, s: S.Evaluate) -> Callable:
+        if not _is_barrier(s.value):
+            return self._shuffling(s, lambda: _no_wait(self.stmt(s)))
         call: Any = s.value
         if call.op.name == "tir.tvm_thread_allreduce":
             return self._allreduce(call)
@@ -322,6 +380,20 @@ class KernelCompiler(AccessCompiler):
         return store_first
 
 
+def _no_wait(plain: Callable[[list], Any]) -> Callable[[list], Iterator]:
+    """A statement without barriers as a generator function."""
+    def run(env: list) -> Iterator:
+        plain(env)
+        return
+        yield
+
+    return run
+
+
+def _choose(condition: bool, a: Any, b: Any) -> Any:
+    return a if condition else b
+
+
 def _drive(generator: Callable[[list], Iterator]) -> Callable:
     def run(env: list) -> None:
         for _ in generator(env):
@@ -339,12 +411,23 @@ def _sync_outside(self: KernelCompiler, e: Call) -> Callable:
     return lambda env: None
 
 
-GPU_CALLS = {"tvm_storage_sync": _sync_outside}
+def _lane(self: KernelCompiler, e: Call) -> Callable:
+    """What a shuffle has given, before the statement that it stands in."""
+    got = self.inside.shuffled.get(id(e)) if self.inside is not None else None
+    if got is None:
+        raise InterpError(
+            f"{e!r}: a shuffle stands in a kernel that is lowered, in the value of a store or of "
+            "a name; lower the program for a GPU, and give the value a name before a condition "
+            "or a loop that needs it")
+    return lambda env: env[got]
+
+
+GPU_CALLS = {"tvm_storage_sync": _sync_outside, **dict.fromkeys(NAMES, _lane)}
 
 _WAITING: dict[type, Callable] = {
     S.SeqStmt: KernelCompiler._seq_waiting, S.For: KernelCompiler._for_waiting,
     S.While: KernelCompiler._while_waiting, S.IfThenElse: KernelCompiler._if_waiting,
     S.LetStmt: KernelCompiler._let_waiting, S.AttrStmt: KernelCompiler._attr_waiting,
     S.Allocate: KernelCompiler._allocate_waiting, S.DeclBuffer: KernelCompiler._decl_waiting,
-    S.Evaluate: KernelCompiler._evaluate_waiting,
+    S.Evaluate: KernelCompiler._evaluate_waiting, S.BufferStore: KernelCompiler._store_waiting,
 }

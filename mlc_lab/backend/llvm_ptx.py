@@ -38,8 +38,6 @@ pow isnan isinf isfinite isnullptr popcount clz bitwise_and bitwise_or bitwise_x
 shift_right bitwise_not likely if_then_else reinterpret large_uint_imm q_multiply_shift address_of
 tvm_access_ptr break_loop continue_loop atomic_add undef start_profile_intrinsic
 end_profile_intrinsic""".split()}
-#: dtypes that shuffles take
-_WORDS = {"int32": "i32", "uint32": "i32", "float32": "f32"}
 
 
 class PTXGen(StmtGen):
@@ -90,18 +88,34 @@ class PTXGen(StmtGen):
     def call_shuffle(self, e: tir.Call) -> str:
         """(mask, value, lane, width, size of a warp): the value of another lane."""
         mask, value, lane, width, _ = e.args
-        kind, many = _WORDS.get(value.dtype), const_int(width)
-        if kind is None:
-            raise self.refuse(f"a shuffle of {value.dtype}",
-                              f"cast it to one of {', '.join(_WORDS)}")
+        many = const_int(width)
+        if dt.lanes_of(value.dtype) > 1 or dt.is_handle(value.dtype):
+            raise self.refuse(f"a shuffle of {value.dtype}", "shuffle numbers one by one")
         if many is None or many not in (1, 2, 4, 8, 16, 32):
             raise self.refuse(f"a shuffle among {width!r} lanes", "take a power of two up to 32")
         way = e.op.name.removeprefix("tir.tvm_warp_shuffle").strip("_") or "idx"
         bounds = (32 - many) << 8 | (0 if way == "up" else 31)
-        ty = register_type(value.dtype)
-        return self._effect(ty, f"llvm.nvvm.shfl.sync.{way}.{kind}", f"i32 {self.visit(mask)}",
-                            f"{ty} {self.visit(value)}", f"i32 {self.visit(lane)}",
-                            f"i32 {bounds}")
+        lanes, ty = f"i32 {self.visit(mask)}", register_type(value.dtype)
+        own, by = self.visit(value), f"i32 {self.visit(lane)}"
+
+        def of_word(kind: str, word: str, name: str) -> str:
+            return self._effect(kind, f"llvm.nvvm.shfl.sync.{way}.{name}", lanes, f"{kind} {word}",
+                                by, f"i32 {bounds}")
+
+        if ty in ("float", "i32"):
+            return of_word(ty, own, "f32" if ty == "float" else "i32")
+        bits = {"half": "i16", "double": "i64"}.get(ty, ty)
+        number = own if bits == ty else self.pure(f"bitcast {ty} {own} to {bits}")
+        if bits == "i64":  # the hardware shuffles words
+            high = self.pure(f"lshr i64 {number}, 32")
+            low, high = (of_word("i32", self.pure(f"trunc i64 {x} to i32"), "i32")
+                         for x in (number, high))
+            low, high = (self.pure(f"zext i32 {x} to i64") for x in (low, high))
+            found = self.pure(f"or i64 {self.pure(f'shl i64 {high}, 32')}, {low}")
+        else:
+            word = of_word("i32", self.pure(f"zext {bits} {number} to i32"), "i32")
+            found = self.pure(f"trunc i32 {word} to {bits}")
+        return found if bits == ty else self.pure(f"bitcast {bits} {found} to {ty}")
 
     def call_activemask(self, e: tir.Call) -> str:
         return self._effect("i32", "llvm.nvvm.activemask")

@@ -48,6 +48,7 @@ from ..tir.functor import pre_order
 from ..tir.numbers import (
     BOOL_OPS, COMPARE, DIVISIONS, FLOAT_OPS, INT_OPS, bfloat16_bits, bfloat16_values, convert, fit,
 )
+from ..tir.shuffles import shuffles_of, source_of
 from .interp_math import MATH, TESTS, c_function, fused, integer_function
 from .interp_memory import (
     AssertionFailed, DivisionByZero, InterpError, OutOfBounds, allocate, bind_arguments, row_major,
@@ -84,6 +85,8 @@ class Env(dict):
     packed: Callable  # from the name of a registered function to the function
     kernel: dict | None = None  # in a GPU kernel: what the threads of one block share
     reducer: E.CommReducer | None = None
+    number: int = 0  # of a thread in its block
+    shuffled: dict | None = None  # what the shuffles of a statement have given its thread
 
 
 def like(env: Env, values: dict) -> Env:
@@ -244,6 +247,11 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
             return value(args[1] if value(args[0], env, of) else args[2], env, lane)
         case "likely":
             return value(args[0], env, lane)
+        case "tvm_warp_shuffle" | "tvm_warp_shuffle_up" | "tvm_warp_shuffle_down":
+            if e not in (env.shuffled or ()):
+                raise InterpError("a shuffle stands in a kernel, in the value of a store or of a "
+                                  "name")
+            return env.shuffled[e]
         case "reinterpret" if dt.is_handle(kind) or dt.is_handle(args[0].dtype):
             return value(args[0], env)
         case "reinterpret":  # the bits of all lanes, read as another type
@@ -347,7 +355,7 @@ class _Continue(Exception):
 # ------------------------------------------------------------------------------- statements
 
 
-def run(s: Any, env: Env) -> Iterator[None]:
+def run(s: Any, env: Env) -> Iterator[Any]:
     """Execute a statement; yields where a thread waits for the others of its block."""
     match s:
         case S.SeqStmt():
@@ -376,6 +384,7 @@ def run(s: Any, env: Env) -> Iterator[None]:
             if chosen is not None:
                 yield from run(chosen, env)
         case S.LetStmt():
+            yield from shuffle(s, env)
             numbers = [value(s.value, env, n) for n in range(dt.lanes_of(s.var.dtype) or 1)]
             env[s.var] = numbers.__getitem__ if len(numbers) > 1 else numbers[0]
             yield from run(s.body, env)
@@ -384,6 +393,7 @@ def run(s: Any, env: Env) -> Iterator[None]:
                 raise AssertionFailed(f"{value(s.message, env)} (assert {s.condition!r})")
             yield from run(s.body, env)
         case S.BufferStore():
+            yield from shuffle(s, env)
             store(s, env)
         case S.Evaluate(value=E.Call(op=E.Op(name="tir.tvm_storage_sync")) as wait):
             if env.kernel is None:
@@ -393,6 +403,7 @@ def run(s: Any, env: Env) -> Iterator[None]:
         case S.Evaluate(value=E.Call(op=E.Op(name="tir.tvm_thread_allreduce")) as reduction):
             yield from allreduce(reduction, env)
         case S.Evaluate():
+            yield from shuffle(s, env)
             value(s.value, env)
         case S.Allocate():
             sizes = [value(n, env) for n in s.extents]
@@ -490,13 +501,38 @@ def launch(s: S.AttrStmt, env: Env) -> None:
             own, at = like(env, env), dict(zip([*blocks, *threads], [*block, *thread]))
             own.kernel = shared
             own.update({var: at[tag] for var, tag in shared["axes"].items()})
+            own.number = len(running)
             running.append(run(s.body, own))
+        shared["count"] = len(running)
         while running:
-            waiting = [t for t in running if next(t, t) is None]
+            going, waiting = running, []
+            while going:  # at a shuffle threads wait for those of their warp only
+                at = [(t, next(t, t)) for t in going]
+                waiting += [t for t, where in at if where is None]
+                going = [t for t, where in at if where == "warp"]
             if waiting and len(waiting) != len(running):
                 raise InterpError("some threads of a block wait at a barrier that others never "
                                   "reach: on a GPU they would wait for ever")
             running = waiting
+
+
+def shuffle(s: Any, env: Env) -> Iterator[str]:
+    """The shuffles in the expressions of a statement: each thread tells the value that it has, and
+    when the others have done so takes that of one of them."""
+    if env.kernel is None:
+        return
+    found = env.kernel.setdefault("shuffles", {})
+    if s not in found:
+        found[s] = shuffles_of(s)
+    for call in found[s]:
+        told, own = env.kernel.setdefault(call, {}), value(call.args[1], env)
+        told[env.number] = own
+        yield "warp"
+        by, width = (value(a, env) for a in call.args[2:4])
+        source = source_of(call, env.number, env.kernel["count"], by, width,
+                           lambda condition, a, b: a if condition else b)
+        env.shuffled = {**(env.shuffled or {}), call: told.get(source, own)}
+        yield "warp"
 
 
 def allreduce(call: E.Call, env: Env) -> Iterator[None]:

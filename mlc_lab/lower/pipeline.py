@@ -116,7 +116,7 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
         passes += [LowerWarpMemory(), ThreadSync()]
     elif gpu:
         passes += [InjectVirtualThread(), UnifyThreadBinding(), LowerWarpMemory(), ThreadSync(),
-                   LowerThreadAllreduce(), SplitHostDevice()]
+                   LowerThreadAllreduce(_as_target(target)), SplitHostDevice()]
     return passes
 
 

@@ -25,7 +25,15 @@ After::
 Blocks run in parallel. The statements between two barriers become a loop over the threads of the
 block (loop fission; J. Stratton et al., "MCUDA", 2008). Statements with a barrier inside are
 reached by all threads, so they stand around such loops. Memory of a thread that lives across a
-barrier has a place for each thread.
+barrier has a place for each thread. A shuffle is a place where threads wait as well: what a thread
+reads is then what the other one has in memory of its own::
+
+    y[0] = T.tvm_warp_shuffle_down(T.uint32(255), x[0], 4, 32, 32)
+
+becomes::
+
+    for threadIdx_x in range(8):
+        y[threadIdx_x] = x[T.Select(threadIdx_x + 4 < 8, threadIdx_x + 4, threadIdx_x)]
 """
 
 from __future__ import annotations
@@ -37,9 +45,10 @@ from ..ir import dtype as dt
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.buffer import Buffer, decl_buffer
-from ..tir.expr import BufferLoad, Call, PointerType, PrimExpr, Ramp, Var
+from ..tir.expr import BufferLoad, Call, PointerType, PrimExpr, Ramp, Select, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, all_statements, pre_order, substitute, uses_var
+from ..tir.shuffles import shuffles_of, source_of
 from ..tir.stmt import (
     EMPTY, TRUE, Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind,
     IfThenElse, LetStmt, SeqStmt, Stmt, While, seq,
@@ -64,12 +73,15 @@ class _Block:
                            key=lambda a: a[2], reverse=True)
         self.threads = {var for var, _, _ in self.axes}
         self.waiting: dict[Stmt, bool] = {}
+        #: memory in which each thread has a place of its own
+        self.own: set[Var] = set()
 
     def waits(self, s: Stmt) -> bool:
-        """Whether a statement has a barrier inside."""
+        """Whether a statement has a barrier or a shuffle inside."""
         found = self.waiting.get(s)
         if found is None:
-            found = self.waiting[s] = any(map(is_barrier, all_statements(s)))
+            found = self.waiting[s] = any(is_barrier(x) or bool(shuffles_of(x))
+                                          for x in all_statements(s))
         return found
 
     def run(self, s: Stmt) -> Stmt:
@@ -78,6 +90,9 @@ class _Block:
             return self._each(s)
         if is_barrier(s):
             return seq()
+        shuffles = shuffles_of(s)
+        if shuffles:
+            return self._shuffle(s, shuffles[0])
         if type(s) is SeqStmt:
             return self._chunks(s.seq)
         if type(s) is Allocate:
@@ -106,10 +121,40 @@ class _Block:
         for e in parts:
             if uses_var(e, self.threads) or any(
                     type(x) is BufferLoad and self._is_own(x.buffer.data) for x in pre_order(e)):
+                what = "T.tvm_storage_sync" if any(map(is_barrier, all_statements(s))) else (
+                    "a shuffle")
                 raise LowerError(
-                    f"{self.name}: T.tvm_storage_sync stands under {e!r}, which differs from "
+                    f"{self.name}: {what} stands under {e!r}, which differs from "
                     "thread to thread: on a GPU some would wait for ever. Move it out, to where "
                     "all threads of the block come")
+
+    def _shuffle(self, s: Stmt, shuffle: Call) -> Stmt:
+        """A statement after a shuffle that it needs."""
+        if type(s) not in (BufferStore, LetStmt, Evaluate):
+            raise LowerError(f"{self.name}: {shuffle!r} stands in the head of a "
+                             f"{type(s).__name__}: give it a name before")
+        _, value, by, width, _ = shuffle.args
+        store: Any = s
+        read = {x.buffer.data for x in pre_order(value) if type(x) is BufferLoad}
+        if type(s) is BufferStore and s.value is shuffle and len(shuffles_of(s)) == 1 and (
+                read <= self.own - {s.buffer.data}):
+            place, count = self._number()
+            number = source_of(shuffle, place, count, by, width, Select)
+            table = {}
+            slowest = self.axes[0][0] if self.axes else None
+            for var, extent, _ in reversed(self.axes):
+                many = op.cast(extent, "int32")
+                own = number if var is slowest else op.floormod(number, many)
+                table[var] = op.cast(own, var.dtype)
+                number = op.floordiv(number, many)
+            return self._each(store.replace(value=substitute(value, table)))
+        memory = decl_buffer((1,), shuffle.dtype, "lane", scope="local")
+        instead = _Instead(shuffle, BufferLoad(memory, (0,)))
+        later = instead.visit(s) if type(s) is BufferStore else store.replace(
+            value=instead.visit(store.value))
+        body = seq(BufferStore(memory, shuffle, (0,)), later)
+        return self.run(Allocate.from_fields(memory.data, memory.dtype, memory.shape, TRUE,
+                                             DeclBuffer.from_fields(memory, body), EMPTY))
 
     def _is_own(self, memory: Var) -> bool:
         return memory.storage_scope.startswith("local")
@@ -170,6 +215,7 @@ class _Block:
             size = op.cast(size, "int32")
             extents = (op.mul(count, size),)
             body = Shifted(s.buffer_var, data, op.mul(place, size), extents).visit(body)
+            self.own.add(data)
         else:
             body = substitute(body, {s.buffer_var: data})
         return Allocate.from_fields(data, s.dtype, extents, s.condition, self.run(body),
@@ -185,6 +231,17 @@ class _Block:
                    substitute(s.body, {s.var: BufferLoad(memory, (0,))}))
         return self.run(Allocate.from_fields(memory.data, memory.dtype, memory.shape, TRUE,
                                              DeclBuffer.from_fields(memory, body), EMPTY))
+
+
+class _Instead(Mutator):
+    """One expression in place of another."""
+
+    def __init__(self, old: PrimExpr, new: PrimExpr) -> None:
+        super().__init__()
+        self.old, self.new = old, new
+
+    def visit_Call(self, node: Call) -> PrimExpr:
+        return self.new if node is self.old else self.default(node)
 
 
 class Shifted(Mutator):

@@ -89,7 +89,8 @@ KINDS: dict[str, TargetKind] = {
         TargetKind(
             "opencl",
             "opencl",
-            {**_COMMON, **_GPU, "texture_spatial_limit": int, "path_depth": int},
+            {**_COMMON, **_GPU, "supports_subgroups": bool, "texture_spatial_limit": int,
+             "path_depth": int},
             ("opencl", "gpu"),
             {"max_num_threads": 256, "thread_warp_size": 1},
         ),
@@ -106,7 +107,8 @@ KINDS: dict[str, TargetKind] = {
             ("rocm", "gpu"), {"max_num_threads": 256, "thread_warp_size": 64},
         ),
         TargetKind(
-            "webgpu", "webgpu", {**_COMMON, **_GPU}, ("webgpu", "gpu"), {"max_num_threads": 256}
+            "webgpu", "webgpu", {**_COMMON, **_GPU, "supports_subgroups": bool}, ("webgpu", "gpu"),
+            {"max_num_threads": 256},
         ),
         TargetKind("hexagon", "hexagon", {**_COMMON, **_LLVM}, ("hexagon", "cpu")),
         TargetKind("ext_dev", "ext_dev", dict(_COMMON), ("ext_dev",)),

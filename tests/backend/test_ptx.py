@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import threading
+from functools import partial
 
 import llvmlite.binding as binding
 import numpy as np
@@ -29,6 +30,8 @@ from mlc_lab.runtime import jit
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
 
+from lower.thread_sums import together
+
 from .gpu_programs import PROGRAMS, arguments, elementwise, missing, tiled
 
 #: as the program of this name, without what PTX does not have
@@ -38,7 +41,12 @@ KERNELS = {**PROGRAMS, "extremes": lambda: elementwise(EXTREMES),
            "logarithms": lambda: elementwise("T.log2(T.abs(A[vi])) + T.log10(T.abs(A[vi]))"),
            "remainders": lambda: elementwise(
                "T.floormod(A[vi], T.float32(0.75)) + T.floordiv(A[vi], T.float32(0.75))"),
-           "half": lambda: elementwise("T.exp(A[vi]) * A[vi]", "float16")}
+           "half": lambda: elementwise("T.exp(A[vi]) * A[vi]", "float16"),
+           **{f"{kind} of {dtype} in {threads} threads": partial(
+               together, kind, dtype, 2, 50, threads)
+              for kind, dtype, threads in (("sum", "float16", 8), ("sum", "int64", 32),
+                                           ("max", "float64", 24), ("sum", "int8", 16),
+                                           ("argmax", "float32", 40))}}
 
 
 def text_of(mod, target="nvptx"):
@@ -105,7 +113,6 @@ def test_memory_of_a_warp_is_shared_memory():
     (lambda: elementwise("T.log(A[vi])", "float64"), "log of float64"),
     (lambda: elementwise('T.call_extern("float32", "f", A[vi])'), "tir.call_extern cannot be"),
     (lambda: elementwise('T.call_llvm_intrin("float32", "llvm.cos.f32", A[vi])'), "llvm.nvvm"),
-    (lambda: warp("B[t] = T.tvm_warp_shuffle(0, A[t], 0, 32, 32)", "float64"), "cast it to one"),
     (lambda: warp("B[t] = T.tvm_warp_shuffle(0, A[t], 0, 5, 32)"), "a power of two"),
 ])
 def test_what_ptx_does_not_have_is_refused_by_name(program, words):
@@ -163,6 +170,10 @@ class OnTheCPU(HostFunction):
         for name in re.findall(r"^declare .*@(nvvm[\w.]+)\(", text, re.M):
             if "barrier0" in name:
                 call = ctypes.CFUNCTYPE(None)(lambda: self.at.barrier.wait(10) and None)
+            elif ".shfl." in name:
+                kind = ctypes.c_float if name.endswith("f32") else ctypes.c_int32
+                call = ctypes.CFUNCTYPE(kind, ctypes.c_int32, kind, ctypes.c_int32,
+                                        ctypes.c_int32)(partial(self._shuffle, name))
             else:
                 _, word, letter = name.rsplit(".", 2)
                 at = "xyz".index(letter)
@@ -173,6 +184,26 @@ class OnTheCPU(HostFunction):
                                       ctypes.cast(call, ctypes.c_void_p).value)
         engine.finalize_object()
         return engine
+
+    def _shuffle(self, name, mask, own, by, bounds):
+        """As the PTX ISA says of shfl.sync; all threads of the block come to it."""
+        x, y, z = self.at.tid
+        wide, high, _ = self.at.block
+        number = x + wide * (y + high * z)
+        self.at.told[number] = own
+        self.at.barrier.wait(10)
+        warp, lane = number - number % 32, number % 32
+        assert mask & 1 << lane
+        parted = bounds >> 8
+        least = lane & parted
+        most = least | bounds & 31 & ~parted
+        way = name.split(".")[-2]
+        source = lane - by if way == "up" else lane + by if way == "down" else (
+            least | by & ~parted)
+        inside = source >= most if way == "up" else source <= most
+        found = self.at.told.get(warp + source, own) if inside else own
+        self.at.barrier.wait(10)
+        return found
 
     # the memory of the device
     def allocate(self, nbytes):
@@ -194,10 +225,11 @@ class OnTheCPU(HostFunction):
         run = ctypes.CFUNCTYPE(None, *types)(self.engine.get_function_address(call.op.name_hint))
         arguments = [given[p] for p in func.params]
         for where in np.ndindex(*grid):
-            barrier = threading.Barrier(int(np.prod(block)))
+            barrier, told = threading.Barrier(int(np.prod(block))), {}
 
-            def thread(at, where=where, barrier=barrier):
+            def thread(at, where=where, barrier=barrier, told=told):
                 self.at.ctaid, self.at.tid, self.at.barrier = where, at, barrier
+                self.at.block, self.at.told = block, told
                 run(*arguments)
 
             threads = [threading.Thread(target=thread, args=(at,)) for at in np.ndindex(*block)]

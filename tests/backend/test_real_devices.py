@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import mlc_lab as tvm
+from mlc_lab.backend.device.real import KernelError
 from mlc_lab.backend.interp import interpret
 from mlc_lab.runtime import driver
 from mlc_lab.runtime.driver import driver_of
+
+from lower.thread_sums import arrays, of, expected, together
 
 from .gpu_programs import PROGRAMS, arguments, elementwise, missing, tiled
 
@@ -111,3 +114,56 @@ def test_a_module_of_several_functions(dev):
         there = on(dev, [a, b, c])
         rt[name](*there)
         np.testing.assert_allclose(there[2].numpy(), a @ b, rtol=2e-5, atol=2e-5)
+
+
+# -- shuffles, where the target says that the device has them --------------------------------------
+
+def shuffled(target, **case):
+    """What a sum of rows by shuffles gives on the device, and what is right."""
+    mod = together(**{"rows": 5, "width": 70, **case})
+    args = arrays(mod)
+    rt = tvm.build(mod, target=target)
+    there = on(tvm.device(rt.device_type, 0), args)
+    rt["main"](*there)
+    return [a.numpy() for a in there[1:]], expected(case.get("kind", "sum"), args[0])
+
+
+@pytest.fixture
+def lanes():
+    """How many invocations of WebGPU's device are a subgroup."""
+    driver = driver_of("webgpu")
+    if driver.simulated:
+        missing("webgpu", "no webgpu device, or its package is not installed")
+    found, _ = driver._subgroups()
+    if not found:
+        missing("webgpu", "the device has no subgroups")
+    return found
+
+
+@pytest.mark.parametrize("case", [
+    of(threads=4, beside=4), of(threads=8), of(threads=8, beside=3), of(threads=16),
+    of(threads=61), of(kind="argmax", threads=64), of(threads=16, beside=4, dtype="int32"),
+    of(threads=32, axes="xy,z", beside=2), of(threads=33),
+])
+def test_subgroups_of_webgpu_reduce_together(case, lanes):
+    target = f"webgpu -supports_subgroups=1 -thread_warp_size={lanes}"
+    mod = together(**{"rows": 5, "width": 70, **case})
+    text = tvm.build(mod, target=target).imported_modules[0].get_source()
+    assert "subgroupShuffleDown(" in text and "enable subgroups;" in text
+    for got, want in zip(*shuffled(target, **case)):
+        np.testing.assert_array_equal(got, want)
+
+
+def test_subgroups_of_another_size_are_refused(lanes):
+    wrong = 4 * lanes
+    with pytest.raises(KernelError, match=f"shuffles among {wrong} lanes(?s:.*)-thread_warp_size="):
+        shuffled(f"webgpu -supports_subgroups=1 -thread_warp_size={wrong}", threads=8)
+
+
+def test_shuffles_that_opencl_does_not_have_are_refused():
+    driver = driver_of("opencl")
+    if driver.simulated or "cl_khr_subgroup_shuffle_relative" in (
+            driver.context.devices[0].extensions):
+        missing("opencl", "no OpenCL device without shuffles")
+    with pytest.raises(KernelError, match="does not have the extension cl_khr_subgroup_shuffle"):
+        shuffled("opencl -supports_subgroups=1 -thread_warp_size=32", threads=8)

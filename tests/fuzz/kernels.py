@@ -1,6 +1,6 @@
 """Fuzz target "gpu": random kernels with random schedules compute what the interpreter says.
 
-A case is a product with an epilogue, sums of groups of rows across threads, or a chain of kernels
+A case is a product with an epilogue, reductions of rows across threads, or a chain of kernels
 through memory of its own, of random sizes that the tiles need not divide. The schedule is drawn; a
 step that is refused is left out. The scheduled program is then held against the program before, on
 the interpreter, on the simulated CUDA device, and on OpenCL where there is a device. No two of its
@@ -19,7 +19,9 @@ from mlc_lab.lower import LowerError
 from mlc_lab.runtime.driver import driver_of
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
+from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.op import as_int
+from mlc_lab.tir.shuffles import is_shuffle
 from mlc_lab.tir.stmt import SeqStmt
 
 from .harness import Draw, counts, note
@@ -45,6 +47,23 @@ def main(A: T.Buffer(({m}, {k}), "{dtype}"), B: T.Buffer(({k}, {n}), "{dtype}"),
 
 
 def _rows(rows, width, dtype, reduce):
+    """A number for each row, or two: the maximum and its place."""
+    if reduce == "argmax":
+        return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({rows}, {width}), "{dtype}"), D: T.Buffer(({rows},), "{dtype}"),
+         C: T.Buffer(({rows},), "int32")):
+    for i, k in T.grid({rows}, {width}):
+        with T.block("C"):
+            v, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = -1
+                D[v] = T.min_value("{dtype}")
+            at: T.int32 = T.Select(D[v] > A[v, vk] or D[v] == A[v, vk] and C[v] < vk, C[v], vk)
+            best: T.{dtype} = T.Select(D[v] > A[v, vk], D[v], A[v, vk])
+            C[v] = at
+            D[v] = best
+""")
     first, step = {"sum": ("0", "C[v] + A[v, vk]"),
                    "max": ("-100", "T.max(C[v], A[v, vk])")}[reduce]
     return from_source(f"""
@@ -56,6 +75,32 @@ def main(A: T.Buffer(({rows}, {width}), "{dtype}"), C: T.Buffer(({rows},), "{dty
             with T.init():
                 C[v] = T.{dtype}({first})
             C[v] = {step}
+""")
+
+
+def _beyond_sum(rows, width, dtype, scope):
+    """What all elements of a row have beyond its sum and its maximum."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({rows}, {width}), "{dtype}"), O: T.Buffer(({rows}, {width}), "{dtype}")):
+    C = T.alloc_buffer(({rows},), "{dtype}", scope="{scope}")
+    M = T.alloc_buffer(({rows},), "{dtype}", scope="{scope}")
+    for i, k in T.grid({rows}, {width}):
+        with T.block("M"):
+            v, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[v] = T.{dtype}(-100)
+            M[v] = T.max(M[v], A[v, vk])
+    for i, k in T.grid({rows}, {width}):
+        with T.block("C"):
+            v, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = T.{dtype}(0)
+            C[v] = C[v] + (A[v, vk] - M[v])
+    for i, k in T.grid({rows}, {width}):
+        with T.block("O"):
+            v, vk = T.axis.remap("SS", [i, k])
+            O[v, vk] = A[v, vk] * T.{dtype}(2) - C[v]
 """)
 
 
@@ -200,51 +245,87 @@ def _tiles(draw: Draw, sch: Schedule) -> None:
         _pipeline(draw, sch, k0)
 
 
+#: threads that reduce a row: parts of a warp, a warp, several, with a last one that is not full
+_TOGETHER = [4, 8, 5, 32, 7, 16, 2, 24, 33, 64, 97, 128, 256]
+
+
 def _groups(draw: Draw, sch: Schedule) -> None:
-    """Rows over blocks and threadIdx.y, the reduction over threadIdx.x."""
+    """Rows over blocks and an axis of threads, the reduction over another one, or over two."""
     i, k = sch.get_loops("C")
-    i0, i1 = sch.split(i, [None, draw.choice([1, 2, 3, 4])])
+    reducing, grouping = draw.choice([("x", "y"), ("x", "z"), ("y", "x"), ("xy", "z")])
+    each = [None, draw.choice([1, 2, 3, 4])]
+    # some blocks do several rows, one after the other
+    i0, *_, i1 = sch.split(i, each if draw.chance(80) else [1, *each])
     sch.bind(i0, "blockIdx.x")
-    sch.bind(i1, "threadIdx.y")
-    factors = [None, draw.choice([4, 8, 5, 32, 7])]
+    threads = draw.choice(_TOGETHER)
+    _tried("bind", sch.bind, i1, f"threadIdx.{grouping}")
+    if reducing == "xy":
+        _, k0, k1 = sch.split(k, [None, -(-threads // 4), 4])
+        _tried("bind", sch.bind, k0, "threadIdx.y")
+        _tried("bind", sch.bind, k1, "threadIdx.x")
+        return
+    factors = [None, threads]
     k0, k1 = sch.split(k, factors if draw.chance(70) else factors[::-1])
     lanes = k1 if draw.chance(70) else k0
-    _tried("bind", sch.bind, lanes, "threadIdx.x")
+    _tried("bind", sch.bind, lanes, f"threadIdx.{reducing}")
     if draw.chance(30):
         _tried("reorder", sch.reorder, k1, k0)
+
+
+def _in_one(draw: Draw, sch: Schedule) -> None:
+    """A block of threads for a row, or for several: all of them need what they have reduced."""
+    threads = draw.choice(_TOGETHER)
+    i, k = sch.get_loops("O")
+    i0, i1 = sch.split(i, [None, draw.choice([1, 2, 4])])
+    sch.bind(sch.split(k, [None, threads])[1], "threadIdx.x")
+    sch.bind(i0, "blockIdx.x")
+    _tried("bind", sch.bind, i1, "threadIdx.y")
+    for name in "CM":
+        if _tried("compute_at", sch.compute_at, sch.get_block(name), i1) is not _REFUSED:
+            own = sch.get_loops(name)[2:]  # none where all are of extent 1
+            for loop in own[-1:]:
+                inner = sch.split(loop, [None, threads])[1]
+                _tried("bind", sch.bind, inner, "threadIdx.x")
 
 
 def case(draw: Draw) -> None:
     """One kernel."""
     dtype = draw.choice(["int32", "float32"])
     length = draw.integer(3, 40)
-    if draw.chance(30):
+    if draw.chance(25):
         n = draw.choice(["n", str(length), str(length + 1024)])
         mod = _chained(draw, n, dtype)
         sch = Schedule(mod)
         root = sch.get_block("root")
         _bound(draw, sch, [sch.get(b).name_hint for b in sch.get_child_blocks(root)])
         length = length if n == "n" else int(n)
-    elif draw.chance(60):
+    elif draw.chance(50):
         mod = _product(*(draw.integer(1, 20) for _ in "mnk"), dtype)
         sch = Schedule(mod)
         _tiles(draw, sch)
     else:
-        reduce = draw.choice(["sum", "max"])
-        mod = _rows(draw.integer(1, 9), draw.integer(1, 70), dtype, reduce)
-        sch = Schedule(mod)
-        _groups(draw, sch)
+        dtype = draw.choice([dtype, dtype, "float16", "int64"])
+        rows, width = draw.integer(1, 9), draw.integer(1, draw.choice([70, 300]))
+        if draw.chance(35):
+            mod = _beyond_sum(rows, width, dtype, draw.choice(["local", "shared", "global"]))
+            sch = Schedule(mod)
+            _in_one(draw, sch)
+        else:
+            mod = _rows(rows, width, dtype, draw.choice(["sum", "max", "argmax"]))
+            sch = Schedule(mod)
+            _groups(draw, sch)
     note(sch.mod.script())
     rng = np.random.default_rng(draw.integer(0, 9))
     shapes = [sch.mod["main"].buffer_map[p].shape for p in sch.mod["main"].params]
+    types = [sch.mod["main"].buffer_map[p].dtype for p in sch.mod["main"].params]
     arrays = [rng.integers(-9, 9, [length if as_int(d) is None else int(d) for d in shape])
-              .astype(dtype) for shape in shapes]  # fmt: skip
+              .astype(kind) for shape, kind in zip(shapes, types)]  # fmt: skip
     want, got = ([a.copy() for a in arrays] for _ in range(2))
     interpret(mod, *want)
     interpret(sch.mod, *got)
     np.testing.assert_array_equal(got[-1], want[-1], "the interpreter, scheduled")
     for kind in ("cuda", "opencl"):
-        if kind == "opencl" and driver_of(kind).simulated:
+        if kind == "opencl" and (driver_of(kind).simulated or "float16" in types):
             continue
         try:
             rt = tvm.build(sch.mod, target=kind)
@@ -255,9 +336,15 @@ def case(draw: Draw) -> None:
         rt["main"](*there)
         np.testing.assert_array_equal(there[-1].numpy(), want[-1], f"the device {kind}")
         counts[f"ran on {kind}"] += 1
+    lowered = tvm.lower(sch.mod, target="cuda")
+    if any(is_shuffle(x) for f in lowered.functions.values() for x in pre_order(f)):
+        counts["has shuffles"] += 1
+        got = [a.copy() for a in arrays]
+        interpret(lowered, *got)
+        np.testing.assert_array_equal(got[-1], want[-1], "the interpreter, lowered")
     # memory that has no place inside of the kernel is an argument of it, which all blocks share:
     # they store the same numbers there
-    given = [p for f in tvm.lower(sch.mod, target="cuda").functions.values() for p in f.params
+    given = [p for f in lowered.functions.values() for p in f.params
              if p.dtype == "handle" and getattr(p, "storage_scope", "global") not in ("", "global")]
     if not given:
         races = tvm.find_races(sch.mod, "cuda", arrays=arrays)

@@ -57,7 +57,8 @@ def lowered(mod):
              L.LoopPartition(), tirx.transform.VectorizeLoop(True), L.InjectVirtualThread(),
              L.InjectDoubleBuffer(), tirx.transform.StorageRewrite(), L.HoistIfThenElse(),
              tirx.transform.UnrollLoop(), tirx.transform.StmtSimplify(),
-             tirx.transform.RemoveNoOp(), L.ThreadSync("shared")]
+             tirx.transform.RemoveNoOp(), L.ThreadSync("shared"),
+             L.LowerThreadAllreduce()]
     with target:
         mod = tvm.ir.transform.Sequential(steps)(mod)
     extents = {}
@@ -67,9 +68,9 @@ def lowered(mod):
             return int(getattr(getattr(s.value, "op", None), "name", "").endswith("storage_sync"))
         if kind == "AttrStmt" and s.attr_key == "thread_extent":
             extents[s.node.thread_tag] = int(s.value)
-        times = int(s.extent) if kind == "For" else 1
         parts = [getattr(s, key, None) for key in ("body", "then_case", "else_case")]
-        return times * sum(map(count, [*getattr(s, "seq", ()), *filter(None, parts)]))
+        inside = sum(map(count, [*getattr(s, "seq", ()), *filter(None, parts)]))
+        return inside and inside * (int(s.extent) if kind == "For" else 1)
     return {"barriers": count(mod["main"].body), "extents": extents}
 
 out = []
@@ -108,6 +109,7 @@ _TO = [(r"\bT\.block\(", "T.sblock("), (r"\bT\.block_attr\(", "T.sblock_attr("),
        (r"@T\.prim_func\n", "@T.prim_func(s_tir=True)\n"),
        (r"from tvm\.script import tir as T", "from tvm.script import tirx as T"),
        (r"\bsch\.get_block\(", "sch.get_sblock("),
+       (r"(?m)^( +\w+): (T\.\w+) = ", r"\1: T.let[\2] = "),
        (r'"tir\.noalias": T\.bool\(True\)', '"tirx.noalias": True')]
 _FROM = [(r"\bT\.sblock\(", "T.block("), (r"\bT\.sblock_attr\(", "T.block_attr("),
          (r"\bT\.sblock_alloc_buffer\(", "T.alloc_buffer("),
@@ -115,6 +117,7 @@ _FROM = [(r"\bT\.sblock\(", "T.block("), (r"\bT\.sblock_attr\(", "T.block_attr("
          (r"@T\.prim_func\(s_tir=True\)", "@T.prim_func"),
          (r"from tvm\.script import tirx as T", "from tvm.script import tir as T"),
          (r"# from tvm\.tirx\.layout import Axis\n", ""),
+         (r"(?m)^( +\w+): T\.let\[(T\.\w+)\] = ", r"\1: \2 = "),
          (r"\bsch\.get_sblock\(", "sch.get_block("),
          (r'"tirx\.noalias": (T\.bool\(True\)|True)', '"tir.noalias": T.bool(True)'),
          (r"from tvm import s_tir", "from tvm import tir"), (r"s_tir\.Schedule", "tir.Schedule")]

@@ -14,7 +14,7 @@ from ...tir.expr import IterVar
 from ...tir.function import PrimFunc
 from ...tir.functor import all_statements, uses_var
 from ...tir.stmt import AttrStmt, For, While
-from .real import RealDriver, compile_error
+from .real import KernelError, RealDriver, compile_error
 
 if TYPE_CHECKING:
     from ..source import KernelSource
@@ -65,6 +65,7 @@ class OpenCLDriver(RealDriver):
         self.wait()
 
     def compile(self, kernel: KernelSource) -> Any:
+        self._check_shuffles(kernel)
         options = ["-cl-opt-disable"] if self.pocl and _misread(kernel.func) else []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what compilers say of programs that they accept
@@ -72,7 +73,26 @@ class OpenCLDriver(RealDriver):
                 program = self.cl.Program(self.context, kernel.text).build(options=options)
             except self.cl.Error as error:
                 raise compile_error(kernel, self.name, error) from None
-        return kernel, getattr(program, kernel.name)
+        function = getattr(program, kernel.name)
+        if kernel.warp:
+            lanes = function.get_sub_group_info(
+                self.context.devices[0],
+                self.cl.kernel_sub_group_info.MAX_SUB_GROUP_SIZE_FOR_NDRANGE, kernel.block)
+            if lanes != kernel.warp:
+                raise KernelError(
+                    f"{kernel.name} has shuffles among {kernel.warp} lanes, and {self.name} has "
+                    f"subgroups of {lanes}: build it for a target with -thread_warp_size={lanes}, "
+                    "or without -supports_subgroups")
+        return kernel, function
+
+    def _check_shuffles(self, kernel: KernelSource) -> None:
+        """Raises KernelError where a kernel has shuffles, and the device none."""
+        missing = [name for name in ("cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative")
+                   if kernel.warp and name not in self.context.devices[0].extensions.split()]
+        if missing:
+            raise KernelError(f"{kernel.name} has shuffles, and {self.name} does not have the "
+                              f"extension {missing[0]}: build it for a target without "
+                              "-supports_subgroups")
 
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import threading
 from collections.abc import Callable, Sequence
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..source import guarded, most_iterations
+from ..source.webgpu import WGSL
 from .real import KernelError, RealDriver, compile_error
 
 if TYPE_CHECKING:
@@ -24,6 +26,18 @@ _KEPT = 8
 #: iterations of its loops after which Mesa's processor device ends those of a thread, and says
 #: nothing (LP_MAX_TGSI_LOOP_ITERATIONS)
 _ENDED_AFTER = 65_535
+#: what a source with shuffles begins with
+_ENABLE = "".join(f"{line}\n" for line in WGSL.shuffle_lines)
+#: invocations that tell the size of their subgroup and their place in it
+_PROBED = 128
+_PROBE = f"""
+@group(0) @binding(0) var<storage, read_write> out : array<u32>;
+@compute @workgroup_size({_PROBED})
+fn probe(@builtin(local_invocation_index) at : u32, @builtin(subgroup_size) size : u32,
+         @builtin(subgroup_invocation_id) lane : u32) {{
+  out[at] = (size << 16u) + lane;
+}}
+"""
 
 
 class _Compiled:
@@ -53,12 +67,52 @@ class WebGPUDriver(RealDriver):
     def _open(self) -> None:
         """Ask the adapter for its device."""
         adapter = self.adapter
-        features = [f for f in ("shader-f16",) if f in adapter.features]
+        features = [f for f in ("shader-f16", "subgroup", "subgroups") if f in adapter.features]
         wanted = ("max-buffer-size", "max-storage-buffer-binding-size")
         limits = {name: adapter.limits[name] for name in wanted if name in adapter.limits}
         self.device = adapter.request_device_sync(required_features=features,
                                                   required_limits=limits)
         self.mark = self.make(4)  # nothing is stored there; it is read to wait
+        self.lanes: tuple[int, str] | None = None  # what `_subgroups` has found
+
+    def _subgroups(self) -> tuple[int, str]:
+        """How many invocations, one after the other, are a subgroup, 0 where they are not; and the
+        line that a source with shuffles begins with: wgpu does not take that of the specification.
+        """
+        if self.lanes is None:
+            self.lanes = 0, ""
+            if any(f.startswith("subgroup") for f in self.device.features):
+                for line in (_ENABLE, ""):
+                    with contextlib.suppress(*self.errors):
+                        self.lanes = self._probe(line), line
+                        break
+        return self.lanes
+
+    def _probe(self, line: str) -> int:
+        use, size = self.wgpu.BufferUsage, 4 * _PROBED
+        module = self.device.create_shader_module(code=line + _PROBE)
+        pipeline = self.device.create_compute_pipeline(
+            layout="auto", compute={"module": module, "entry_point": "probe"})
+        out = self.device.create_buffer(size=size, usage=use.STORAGE | use.COPY_SRC)
+        group = self.device.create_bind_group(layout=pipeline.get_bind_group_layout(0), entries=[
+            {"binding": 0, "resource": {"buffer": out, "offset": 0, "size": size}}])
+        self._submit(pipeline, group, (1, 1, 1))
+        found = np.frombuffer(self.device.queue.read_buffer(out), np.uint32)
+        many = int(found[0] >> 16)
+        follow = np.arange(_PROBED, dtype=np.uint32) % max(many, 1) + (many << 16)
+        return many if np.array_equal(found, follow) else 0
+
+    def _shuffling(self, kernel: KernelSource) -> str:
+        """The source of a kernel with shuffles. Raises KernelError where the device has none, or
+        subgroups of another size."""
+        lanes, line = self._subgroups()
+        if lanes != kernel.warp:
+            has = f"has subgroups of {lanes}" if lanes else "does not say how subgroups lie"
+            raise KernelError(
+                f"{kernel.name} has shuffles among {kernel.warp} lanes, and {self.name} {has}: "
+                "build it for a target " + (f"with -thread_warp_size={lanes}, or " if lanes else "")
+                + "without -supports_subgroups")
+        return kernel.text.replace(_ENABLE, line)
 
     def done(self, action: Callable[[], Any]) -> Any:
         """As of any device. One that is lost is opened anew for what comes next."""
@@ -169,13 +223,14 @@ class WebGPUDriver(RealDriver):
             raise KernelError(
                 f"{kernel.name} uses {count} buffers ({names}), and {self.name} has at most {most} "
                 "for a kernel: put several into one, or let several kernels do the work")
+        text = self._shuffling(kernel) if kernel.warp else kernel.text
         try:
             layout = self.device.create_bind_group_layout(entries=[
                 {"binding": at, "visibility": stage, "buffer": {"type": kind}}
                 for at, kind in enumerate(kinds)])
             pipeline = self.device.create_compute_pipeline(
                 layout=self.device.create_pipeline_layout(bind_group_layouts=[layout]),
-                compute={"module": self.device.create_shader_module(code=kernel.text),
+                compute={"module": self.device.create_shader_module(code=text),
                          "entry_point": kernel.name})
         except self.errors as error:
             if "device is lost" in str(error):
@@ -198,10 +253,12 @@ class WebGPUDriver(RealDriver):
 
     def _start(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int]) -> None:
-        group = self._group(kernel, pointers, scalars)
+        self._submit(kernel.pipeline, self._group(kernel, pointers, scalars), grid)
+
+    def _submit(self, pipeline: Any, group: Any, grid: tuple[int, int, int]) -> None:
         encoder = self.device.create_command_encoder()
         work = encoder.begin_compute_pass()
-        work.set_pipeline(kernel.pipeline)
+        work.set_pipeline(pipeline)
         work.set_bind_group(0, group)
         work.dispatch_workgroups(*grid)
         work.end()

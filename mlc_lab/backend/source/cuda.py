@@ -90,6 +90,7 @@ CUDA = Dialect(
         "isfinite": "isfinite", "popcount": "__popc", "clz": "__clz", "popcount64": "__popcll",
         "clz64": "__clzll", "sigmoid": "sigmoid", "maximum": "maximum", "minimum": "minimum",
         "floordiv": "floordiv", "floormod": "floormod", "int_pow": "int_pow",
+        "tvm_warp_activemask": "__activemask",
         "float_bits": "__float_as_int({0})", "bits_float": "__int_as_float({0})",
         "float_ubits": "__float_as_uint({0})", "ubits_float": "__uint_as_float({0})",
     },
@@ -116,6 +117,8 @@ CUDA = Dialect(
     vector_store="*({type}{lanes}*)({buffer} + ({index})) = {value};", preamble=_preamble,
     async_copy="copy_async<{bytes}>({to}, {source});", async_commit="commit_copies();",
     async_wait="wait_for_copies<{count}>();",
+    shuffles={way: f"__shfl{way}_sync({{mask}}, {{value}}, {{lane}}{{group}})"
+              for way in ("", "_up", "_down")},
 )
 
 __all__ = ["CUDA"]

@@ -40,6 +40,12 @@ class Dialect:
         Templates of a copy to shared memory that threads do not wait for ("{to}", "{source}",
         "{bytes}"), of the end of a group of them, and of a wait until at most "{count}" groups are
         under way; "" where there are none.
+    shuffles : dict
+        Templates of a value that another lane has, by what follows `tvm_warp_shuffle` in the name:
+        "{mask}", "{value}", "{lane}", and "{group}", which is ", n" where lanes are parted into
+        groups of n. Without "{group}" there are none but whole warps.
+    shuffle_lines : tuple of str
+        Lines that a source with shuffles begins with.
     """
 
     name: str
@@ -64,6 +70,8 @@ class Dialect:
     async_copy: str = ""
     async_commit: str = ""
     async_wait: str = ""
+    shuffles: dict[str, str] = field(default_factory=dict)
+    shuffle_lines: tuple[str, ...] = ()
     preamble: Callable[[set[str]], list[str]] = lambda used: []
 
 

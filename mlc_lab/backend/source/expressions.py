@@ -16,6 +16,7 @@ from ...lower.common import LowerError
 from ...tir import expr as E
 from ...tir.functor import substitute
 from ...tir.op import as_int
+from ...tir.shuffles import NAMES
 from .dialect import Dialect
 
 # How tightly operators bind, as in C; WGSL demands parentheses where its own rules differ.
@@ -39,6 +40,7 @@ class ExprGen:
         self.d, self.name = dialect, name
         self.names: dict[Any, str] = {}
         self.used_types: set[str] = set()
+        self.warp = 0  # lanes of a warp, where there are shuffles
         self.used_helpers: dict[tuple[str, str], None] = {}
 
     # -- types ------------------------------------------------------------------------------------
@@ -286,6 +288,23 @@ class ExprGen:
             raise LowerError(f"{self.name}: the bits of {a} are not seen as {b} in {self.d.title}")
         return self.cast(E.Cast(b, e.args[0]))
 
+    def shuffled(self, e: E.Call) -> tuple[str, int]:
+        """A value that another lane has."""
+        mask, value, lane, *sizes = e.args
+        width, warp = (as_int(n) or 0 for n in sizes)
+        way = e.op.name.removeprefix("tir.tvm_warp_shuffle")  # type: ignore[union-attr]
+        template = self.d.shuffles.get(way, "")
+        if not template or width != warp and "{group}" not in template:
+            raise LowerError(f"{self.name}: {self.d.title} has no shuffle among {width} of {warp} "
+                             "lanes; take whole warps, or shared memory")
+        if self.warp not in (0, warp):
+            raise LowerError(f"{self.name}: its shuffles take warps of {self.warp} and of {warp} "
+                             "lanes; a device has one size")
+        self.warp = warp
+        return template.format(
+            mask=self.text(mask), value=self.text(value), lane=self.text(lane),
+            group="" if width == warp else f", {width}"), _ATOM
+
     def large(self, e: E.Call) -> tuple[str, int]:
         low, high = (int(a) & 0xFFFFFFFF for a in e.args)  # type: ignore[arg-type]
         return f"{high << 32 | low}{self.d.suffixes.get(e.dtype, '')}", _ATOM
@@ -296,7 +315,7 @@ _CALLS: dict[str, _Method] = {
     "if_then_else": ExprGen.choice, "abs": ExprGen.absolute, "pow": ExprGen.power,
     "likely": lambda g, e: g.named(e.args[0]), "popcount": ExprGen.counted, "clz": ExprGen.counted,
     "bitwise_not": ExprGen.inverted, "reinterpret": ExprGen.reinterpreted,
-    "large_uint_imm": ExprGen.large,
+    "large_uint_imm": ExprGen.large, **dict.fromkeys(NAMES, ExprGen.shuffled),
 }
 _TABLE: dict[type, _Method] = {
     E.Var: ExprGen.var, E.SizeVar: ExprGen.var, E.IntImm: ExprGen.integer, E.FloatImm: ExprGen.real,

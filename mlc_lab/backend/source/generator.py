@@ -93,6 +93,8 @@ class KernelSource:
         Bytes of it that a launch has to ask for: all, where a language wants that; else 0.
     func : PrimFunc
         What it was written from.
+    warp : int
+        Lanes that a warp of the device must have for its shuffles; 0 where there are none.
     """
 
     name: str
@@ -106,6 +108,7 @@ class KernelSource:
     origins: list[Any] = field(default_factory=list)
     dynamic_shared: int = 0
     func: PrimFunc | None = None
+    warp: int = 0
 
 
 class KernelGen(ExprGen):
@@ -202,14 +205,15 @@ class KernelGen(ExprGen):
         """The kernel."""
         self.run(self.body)
         frame = self.d.frame(self, self.shared, self.lines)
-        preamble = self.d.preamble(self.used_types)
+        preamble = [*(self.d.shuffle_lines if self.warp else ()),
+                    *self.d.preamble(self.used_types)]
         helpers = [self.d.helpers[name].format(T=self.d.types[dtype])
                    for name, dtype in self.used_helpers]
         text = "\n".join([*preamble, *([""] if preamble else []), *helpers,
                           *([""] if helpers else []), *frame]) + "\n"
         return KernelSource(self.name, text, self.pointers, self.scalars, self.block_dims,
                             self.extents, self.shared_bytes, (preamble, helpers, frame),
-                            self._origins(frame), self.dynamic_shared, self.func)
+                            self._origins(frame), self.dynamic_shared, self.func, self.warp)
 
     def _origins(self, frame: list[str]) -> list[Any]:
         """What each line of the function was written for: the lines of the body know it, those

@@ -72,6 +72,8 @@ METAL = Dialect(
     vector_load="*({space} {const}{type}{lanes}*)({buffer} + ({index}))",
     vector_store="*({space} {type}{lanes}*)({buffer} + ({index})) = {value};",
     preamble=lambda used: ["#include <metal_stdlib>", "using namespace metal;"],
+    shuffles={way: f"simd_shuffle{way}({{value}}, (ushort)({{lane}}))"
+              for way in ("", "_up", "_down")},
 )
 
 __all__ = ["METAL"]

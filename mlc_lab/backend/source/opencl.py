@@ -79,6 +79,10 @@ OPENCL = Dialect(
     vector_lanes=(2, 4, 8, 16), vector_load="vload{lanes}(0, {buffer} + ({index}))",
     vector_store="vstore{lanes}({value}, 0, {buffer} + ({index}));", aligned_vectors=False,
     preamble=_preamble,
+    shuffles={way: f"sub_group_shuffle{way}({{value}}, (uint)({{lane}}))"
+              for way in ("", "_up", "_down")},
+    shuffle_lines=tuple(f"#pragma OPENCL EXTENSION {name} : enable" for name in (
+        "cl_khr_subgroups", "cl_khr_subgroup_shuffle", "cl_khr_subgroup_shuffle_relative")),
 )
 
 __all__ = ["OPENCL"]

@@ -36,10 +36,17 @@ def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
         out.append(f"@group(0) @binding({last}) var<storage, read_write> {gen.guard} : "
                    "atomic<u32>;")
     out += [f"var<workgroup> {line}" for line in shared]
+    sizes, thread, lines = gen.block_dims, "@builtin(local_invocation_id) threadIdx : vec3<u32>", []
+    if gen.warp and max(sizes) < gen.block_size:
+        # of a workgroup with one axis, the invocations of a subgroup follow each other
+        x, y, _ = sizes
+        at = gen.unique("thread")
+        sizes, thread = (gen.block_size, 1, 1), f"@builtin(local_invocation_index) {at} : u32"
+        lines = [f"  let threadIdx = vec3<u32>({at} % {x}u, {at} / {x}u % {y}u, {at} / {x * y}u);"]
     out += [
-        f"@compute @workgroup_size({', '.join(map(str, gen.block_dims))})",
+        f"@compute @workgroup_size({', '.join(map(str, sizes))})",
         f"fn {gen.name}(@builtin(workgroup_id) blockIdx : vec3<u32>,",
-        f"    {' ' * len(gen.name)}@builtin(local_invocation_id) threadIdx : vec3<u32>) {{",
+        f"    {' ' * len(gen.name)}{thread}) {{", *lines,
         *(f"  let {a.name} = i32({a.tag});" for a in gen.axes),
         *(f"  let {s.name} = {'scalars.' + s.name}{' != 0u' if s.type == 'bool' else ''};"
           for s in gen.scalars),
@@ -98,6 +105,9 @@ i32 u32 vec2 vec3 vec4 ptr sampler main blockIdx threadIdx scalars Scalars priva
 workgroup function read write read_write self super this target type typedef union unsafe use
 """.split()),
     preamble=lambda used: ["enable f16;"] if "float16" in used else [],
+    shuffles={way: f"subgroupShuffle{way.title().strip('_')}({{value}}, u32({{lane}}))"
+              for way in ("", "_up", "_down")},
+    shuffle_lines=("enable subgroups;",),
 )
 
 __all__ = ["WGSL"]

@@ -6,6 +6,7 @@
     integer   arithmetic on whole numbers that are data
     convert   between types
     select    conditions and choices
+    shuffle   values read from other lanes of the warp
     index     arithmetic of indices, as it is written: a compiler drops or shares most of it
     branch, barrier   what statements add
 
@@ -19,8 +20,10 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...tir import expr as E
+from ...tir.shuffles import is_shuffle
 
-KINDS = ("fma", "float", "special", "integer", "convert", "select", "branch", "barrier", "index")
+KINDS = ("fma", "float", "special", "integer", "convert", "select", "shuffle", "branch", "barrier",
+         "index")
 #: intrinsics that are one instruction of the float units, or of the integer ones
 _CHEAP = {"fabs", "fmin", "fmax", "abs", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not",
           "shift_left", "shift_right", "isnan", "isinf", "isfinite"}
@@ -72,6 +75,12 @@ def _value(e: Any, out: Counter[str]) -> None:
         out["convert"] += e.dtype != e.value.dtype
     elif type(e) is E.Call:
         name = getattr(e.op, "name", "").removeprefix("tir.")
+        if is_shuffle(e):
+            # the mask and the sizes are parts of the instruction; 64 bits are two words
+            out["shuffle"] += max(dt.bits_of(e.dtype) // 32, 1)
+            _value(e.args[1], out)
+            _value(e.args[2], out)
+            return
         if name == "if_then_else":
             out["select"] += 1
         elif name in _CHEAP:

@@ -21,6 +21,7 @@ from ...ir import dtype as dt
 from ...tir import expr as E
 from ...tir.numbers import BOOL_OPS, COMPARE, DIVISIONS, FLOAT_OPS, INT_OPS, convert, fit
 from ...tir.op import as_int
+from ...tir.shuffles import is_shuffle, source_of
 from ..measure import Unmeasurable
 
 if TYPE_CHECKING:
@@ -52,6 +53,8 @@ class LaneExpressions:
     env: dict[E.Var, Any]
     kinds: dict[E.Var, Kind]
     threads: int
+    block_threads: int
+    lane: np.ndarray  # each thread's number in its block
     name: str
     mask: Mask
     load: Callable[[E.BufferLoad], Code]
@@ -126,6 +129,8 @@ class LaneExpressions:
 
     def _call(self, e: E.Call) -> tuple[Code, Kind]:
         name = getattr(e.op, "name", "").removeprefix("tir.")
+        if is_shuffle(e):
+            return self._shuffle(e), Kind.VARYING
         if name == "likely":
             return self.code(e.args[0])
         if name == "if_then_else":
@@ -149,6 +154,17 @@ class LaneExpressions:
             return np.array([finish(fn(*row)) for row in zip(*(r.tolist() for r in rows))], target)
 
         return call, kind
+
+    def _shuffle(self, e: E.Call) -> Code:
+        """The values that other lanes have."""
+        value, by, width = (self.code(a)[0] for a in e.args[1:4])
+        first = np.arange(self.threads) - self.lane  # of each thread's block
+
+        def read() -> Any:
+            source = source_of(e, self.lane, self.block_threads, by(), width(), np.where)
+            return np.broadcast_to(np.asarray(value()), self.threads)[first + source]
+
+        return read
 
     def _if_then_else(self, e: E.Call) -> tuple[Code, Kind]:
         """A choice, of which each thread computes its side only."""

@@ -7,14 +7,17 @@ path to shared memory and first-level cache, the second level, memory. So the ti
 
     blocks / blocks held * time of a block alone        latency that is not hidden
     instructions of each kind / lanes of its unit       throughput, kind by kind
-    passes over banks + lines of the first level        one a cycle
+    passes over banks + lines of the first level
+      + shuffles                                        one a cycle
     bytes from the second level, bytes from memory
 
 A block alone takes L, and what its own arithmetic and accesses of shared memory and first level
 take: barriers part it into phases that load and phases that compute, and these do not run side
 by side within one block, only those of several blocks do. Passes over banks are counted as a
 compiler joins neighbours (`SiteCount.joined`); the first level looks up one line of 128 bytes in a
-cycle, however little of it is asked for.
+cycle, however little of it is asked for. Shuffles go the same way, 32 lanes in a cycle (CUDA C++
+Programming Guide, "Throughput of Native Arithmetic Instructions"), and take as long as a load of
+shared memory.
 
 L is the sum of what a warp waits for: loads of one stretch of statements are in flight together, 16
 at a time (`counts.KernelCounts.waits`), each as long as where they were found takes; arithmetic
@@ -77,6 +80,7 @@ def modelled_time(k: KernelCounts) -> ModelledTime:
     started = sum(n for kind, n in kinds.items() if kind != "index") * share
     passes = sum(s.joined for s in k.sites if s.scope == "shared") * share
     first = sum(s.lines for s in k.sites if s.scope == "global") * share
+    lanes_read = kinds.get("shuffle", 0) * share
     t = k.traffic
     moved = (t.read + t.written) * SECTOR
     parts = {
@@ -84,13 +88,13 @@ def modelled_time(k: KernelCounts) -> ModelledTime:
         "float arithmetic": lanes("fma", "float") / mp.fp32,
         "special functions": lanes("special") / mp.special,
         "integer arithmetic": lanes(*_INTEGER) / mp.integer,
-        "shared memory and L1": passes + first,
+        "shared memory and L1": passes + first + lanes_read,
         "L2": t.l2_sectors * SECTOR * share / gpu.l2_bytes_a_cycle,
         "memory": moved / gpu.bandwidth * gpu.clock,
     }
     # phases of one block follow each other: those that compute, and those that load
     computing = max(parts[name] for name in _COMPUTING)
-    alone = _latency(k, warps) + (computing + passes + first) / of_busiest
+    alone = _latency(k, warps) + (computing + passes + first + lanes_read) / of_busiest
     parts["latency"] = of_busiest / held * alone
     limit = max(parts, key=lambda name: parts[name])
     return ModelledTime(parts[limit] / gpu.clock, limit, parts)
@@ -106,9 +110,11 @@ def _latency(k: KernelCounts, warps: int) -> float:
     of_load = l1 * gpu.l1_latency + (1 - l1) * deep
     kinds = k.instructions
     slow = kinds.get("special", 0)
-    plain = sum(n for kind, n in kinds.items() if kind not in ("index", "special", "barrier"))
+    plain = sum(n for kind, n in kinds.items()
+                if kind not in ("index", "special", "barrier", "shuffle"))
     each = gpu.arithmetic_latency / min(max(k.sums, 1), gpu.arithmetic_latency)
-    waited = (k.waits.get("global", 0) * of_load + k.waits.get("shared", 0) * gpu.shared_latency)
+    of_words = k.waits.get("shared", 0) + kinds.get("shuffle", 0)
+    waited = k.waits.get("global", 0) * of_load + of_words * gpu.shared_latency
     conflicts = sum(s.passes for s in k.sites) - sum(
         s.requests for s in k.sites if s.scope == "shared")
     return (waited + plain * each + slow * gpu.special_latency + max(conflicts, 0)
