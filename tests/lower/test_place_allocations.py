@@ -94,6 +94,8 @@ def main(A: T.Buffer((4,), "float32"), n: T.int32):
         with pytest.raises(AssertionError, match="n is positive"):
             run(a, 0)
     if statm.exists():
-        assert int(statm.read_text().split()[0]) - before < 50_000  # pages: 200 MB of 9.6 GB
+        # One piece of three kept at each failure would be 3.2 GB. Addresses are counted, and other
+        # threads of a test process reserve some hundred MB of them for stacks and heaps.
+        assert int(statm.read_text().split()[0]) - before < 250_000  # pages: 1 GB
     run(a, 1)
     np.testing.assert_array_equal(a, 4)
