@@ -148,9 +148,8 @@ def main(A: T.Buffer((), "float32"), B: T.Buffer((), "float32")):
     assert [made.get(lp).thread_tag for lp in made.get_loops("B")] == ["blockIdx.x", "threadIdx.x"]
 
 
-def test_what_was_built_is_a_file_when_it_is_asked_for():
+def test_what_was_built_is_a_file_when_it_is_asked_for(tmp_path):
     import os
-    import shutil
 
     import numpy as np
 
@@ -173,4 +172,9 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
     load_module(path)["main"](a, b)
     np.testing.assert_array_equal(b, a + 1)
-    shutil.rmtree(os.path.dirname(path))
+    ms.measure_callback.RemoveBuildArtifact().apply(None, 0, [], [built], [])
+    assert not os.path.exists(os.path.dirname(path)) and built.path is None
+    foreign = ms.builder.BuilderResult(tmp_path / "a.so", None)
+    (tmp_path / "a.so").write_text("theirs")
+    foreign.discard_file()
+    assert (tmp_path / "a.so").exists()

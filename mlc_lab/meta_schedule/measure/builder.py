@@ -6,6 +6,7 @@ No linker takes part: the object code travels to the runner, which links it in m
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -62,7 +63,7 @@ class BuilderResult:
                     f"{what} of a BuilderResult is given as {type(given).__name__}; it takes "
                     "(artifact_path, error_msg), texts, or (obj, meta), object code and a dict")
         self.obj, self.meta, self.seconds = obj, meta, seconds
-        self.path = None if artifact_path is None else os.fspath(artifact_path)
+        self.path = None if artifact_path is None or obj is not None else os.fspath(artifact_path)
         self.status = status or ("ok" if error_msg is None else "build_error")
         self.reason = reason or error_msg or ""
         if self.status == "ok" and obj is None and artifact_path is None:
@@ -76,6 +77,12 @@ class BuilderResult:
             folder = tempfile.mkdtemp(prefix="mlc_lab_build_")
             self.path = write_object(os.path.join(folder, "built.o"), self.obj)
         return self.path
+
+    def discard_file(self) -> None:
+        """Remove the file that `artifact_path` wrote."""
+        if self.path is not None and self.obj is not None:
+            shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
+            self.path = None
 
     @property
     def error_msg(self) -> str | None:
