@@ -49,6 +49,7 @@ ROWS: dict[str, str] = {
     # other versions' words
     "names of T": "mlc_lab.compat.dialect:T_NAMES",
     "modules of scripts": "mlc_lab.compat.dialect:MODULE_NAMES",
+    "methods of schedules": "mlc_lab.compat.dialect:METHODS",
     "parameters of schedules": "mlc_lab.compat.dialect:PARAMETERS",
     "names of relax": "mlc_lab.compat.relax_names:NAMES",
     "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
