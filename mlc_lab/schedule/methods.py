@@ -37,6 +37,6 @@ def _of_other_versions(self: Primitives, name: str) -> Any:
 
 
 # not in the class: type checkers would take every name for a method then
-setattr(Primitives, "__getattr__", _of_other_versions)
+setattr(Primitives, "__getattr__", _of_other_versions)  # noqa: B010
 
 __all__ = ["Primitives", "add_method"]
