@@ -302,7 +302,8 @@ def main(A: T.Buffer((T.int64(8), T.int64(8)), "float32"),
     sch = Schedule(func)
     before = sch.mod
     i, j, k = sch.get_loops("C")
-    tiles = [sch.split(loop, [None, 4]) for loop in ((i, j, k) if name == "test_tile_4x4x4" else (k,))]
+    split = (i, j, k) if name == "test_tile_4x4x4" else (k,)
+    tiles = [sch.split(loop, [None, 4]) for loop in split]
     outer = [loop for loop, _ in tiles]
     if name == "test_tile_4x4x4":
         sch.reorder(*outer, *(loop for _, loop in tiles))
