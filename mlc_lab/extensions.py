@@ -49,6 +49,7 @@ ROWS: dict[str, str] = {
     # other versions' words
     "names of T": "mlc_lab.compat.dialect:T_NAMES",
     "modules of scripts": "mlc_lab.compat.dialect:MODULE_NAMES",
+    "methods of schedules": "mlc_lab.compat.dialect:METHODS",
     "parameters of schedules": "mlc_lab.compat.dialect:PARAMETERS",
     "names of relax": "mlc_lab.compat.relax_names:NAMES",
     "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
@@ -79,7 +80,7 @@ ROWS: dict[str, str] = {
     "default rules": "mlc_lab.dlight.cpu:default_rules",
     "default rules of a GPU": "mlc_lab.dlight.gpu:default_rules",
     "machine of GPU rules": "mlc_lab.dlight.gpu.threads:GPUMachine",
-    "schedule rules": "mlc_lab.meta_schedule.schedule_rule:as_tvm_has_them",
+    "schedule rules": "mlc_lab.meta_schedule.tvm_rules:rules_of",
     "postprocessors": "mlc_lab.meta_schedule.defaults:default_postprocs",
     "mutators": "mlc_lab.meta_schedule.defaults:default_mutators",
     "search strategies": "mlc_lab.meta_schedule.search_strategy:MAKERS",

@@ -1,7 +1,7 @@
 """Other vintages of TVMScript: names that later (or earlier) versions use for the same things.
 
 The parser looks here for a name after `T.`, and for a module, that it does not know; a schedule for
-a parameter.
+a method and for a parameter.
 """
 
 from __future__ import annotations
@@ -20,6 +20,10 @@ MODULE_NAMES: dict[str, str] = {
     "tvm.script.tirx": "tvm.script.tir", "tvm.script.parser.tir": "tvm.script.tir",
     "tvm.script.parser.ir": "tvm.script.ir",
 }
+#: method of a schedule in another version -> its name here
+METHODS: dict[str, str] = {
+    "get_sblock": "get_block",  # 0.21 and later
+}
 #: method of a schedule -> name of a parameter in another version -> name here
 PARAMETERS: dict[str, dict[str, str]] = {
     "Schedule": {"debug_mode": "debug_mask"},  # 0.8
@@ -27,4 +31,4 @@ PARAMETERS: dict[str, dict[str, str]] = {
 }
 
 
-__all__ = ["MODULE_NAMES", "PARAMETERS", "T_NAMES"]
+__all__ = ["METHODS", "MODULE_NAMES", "PARAMETERS", "T_NAMES"]

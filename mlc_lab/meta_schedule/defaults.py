@@ -24,7 +24,7 @@ def _has_rules(target: Target | str | None) -> None:
                          "sch_rules, postprocs and mutator_probs of its own")
 
 
-def _target(given: Target | str | None) -> Any:
+def target_of(given: Target | str | None) -> Any:
     """A target; of TVM's names of sets ("llvm", "cuda-tensorcore") that whose set it is."""
     if not isinstance(given, str):
         return given
@@ -44,7 +44,7 @@ def default_rules(target: Target | str | None) -> list[Any]:
     """Schedule rules, in the order in which they are tried at a block."""
     from . import schedule_rule as rules
 
-    target = _target(target)
+    target = target_of(target)
     _has_rules(target)
     return rules.for_gpu(target) if is_gpu(target) else rules.for_cpu(target)
 
@@ -53,7 +53,7 @@ def default_postprocs(target: Target | str | None) -> list[Any]:
     """Postprocessors, in the order they run."""
     from . import postproc
 
-    target = _target(target)
+    target = target_of(target)
     _has_rules(target)
     return postproc.for_gpu(target) if is_gpu(target) else postproc.for_cpu(target)
 
@@ -62,7 +62,7 @@ def default_mutators(target: Target | str | None) -> dict[Any, float]:
     """Mutators with the probability of each."""
     from . import mutator
 
-    target = _target(target)
+    target = target_of(target)
     _has_rules(target)
     return mutator.for_gpu(target) if is_gpu(target) else mutator.for_cpu(target)
 

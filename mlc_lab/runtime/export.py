@@ -29,7 +29,7 @@ from .native import SYMBOLS
 from .native_library import address_of, ffi_symbols, native_symbols, native_text, packed
 
 __all__ = ["META_SYMBOL", "export_library", "load_module", "meta_global", "module_of",
-           "module_of_object", "sources_of"]
+           "module_of_object", "sources_of", "write_object"]
 
 META_SYMBOL = "__mlc_lab_meta"
 _SHARED = (".so", ".dylib", ".dll")
@@ -176,6 +176,14 @@ def export_library(
         raise RuntimeError(f"linking failed: {' '.join(command)}\n{done.stderr}")
     if ending != ".dylib":  # appending would invalidate its signature
         _append_checksum(path)
+    return path
+
+
+def write_object(path: str, obj: bytes) -> str:
+    """Write object code that `load_module` reads; its path."""
+    with open(path, "wb") as file:
+        file.write(obj)
+    _append_checksum(path)
     return path
 
 

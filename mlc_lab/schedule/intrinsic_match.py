@@ -301,7 +301,8 @@ _STATEMENTS: dict[type[Stmt], Callable[[_Matcher, Any, Any], None]] = {
 
 def instantiate(block: Block, intrinsic: TensorIntrin, matched: Matched) -> Block:
     """`block` with the implementation as its body, on views of the parts it touches."""
-    impl = _fresh(intrinsic.impl)
+    wide = any(start.dtype == "int64" for starts in matched.starts.values() for start in starts)
+    impl = _fresh(intrinsic.impl, wide)
     root = impl.root
     regions: dict[Buffer, BufferRegion] = {}
     for region in (*root.reads, *root.writes):
@@ -332,9 +333,14 @@ def instantiate(block: Block, intrinsic: TensorIntrin, matched: Matched) -> Bloc
         annotations={**block.annotations, **root.annotations})
 
 
-def _fresh(func: PrimFunc) -> PrimFunc:
-    """A copy of a function that shares no variable and no buffer with it."""
+def _fresh(func: PrimFunc, wide: bool = False) -> PrimFunc:
+    """A copy of a function that shares no variable and no buffer with it. The sizes and offsets of
+    its parameters are int64 where those of what they are views of are (`wide`)."""
     table: dict[Var, Var] = {}
+    if wide:
+        table.update((v, Var(v.name, "int64")) for b in func.buffers
+                     for v in (*b.shape, *b.strides, b.elem_offset)
+                     if isinstance(v, Var) and v.dtype == "int32")
 
     def define(var: Any) -> None:
         if isinstance(var, Var) and var not in table:
@@ -361,10 +367,11 @@ def _fresh(func: PrimFunc) -> PrimFunc:
                 define_buffer(match.buffer)
     buffers: dict[Buffer, Buffer] = {}
     for buffer in func.buffers:
-        buffers[buffer] = buffer.replace(
-            data=table[buffer.data], shape=tuple(substitute(s, table) for s in buffer.shape),
-            strides=tuple(substitute(s, table) for s in buffer.strides),
-            elem_offset=substitute(buffer.elem_offset, table))
+        sizes, steps, (start,) = (
+            [op.cast(s, "int64") if wide else s for s in (substitute(e, table) for e in part)]
+            for part in (buffer.shape, buffer.strides, (buffer.elem_offset,)))
+        buffers[buffer] = buffer.replace(data=table[buffer.data], shape=tuple(sizes),
+                                         strides=tuple(steps), elem_offset=start)
     body: Stmt = substitute(func.body, table, buffers)
     return func.replace(body=body, buffer_map={
         p: buffers[b] for p, b in func.buffer_map.items()})

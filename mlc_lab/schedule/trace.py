@@ -415,7 +415,8 @@ class _TextReader:
         call = stmt.value
         if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
             raise self.fail(stmt, "expected a call such as sch.split(...)")
-        kind = InstructionKind.by_method.get(call.func.attr)
+        method = above("methods of schedules").get(call.func.attr, call.func.attr)
+        kind = InstructionKind.by_method.get(method)
         if kind is None:
             close = similar(call.func.attr, InstructionKind.by_method)
             raise self.fail(call, f"there is no primitive {call.func.attr!r}",

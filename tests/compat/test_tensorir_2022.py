@@ -138,6 +138,19 @@ def test_parameters_of_other_releases():
         sch.blockize(block=loop)
 
 
+def test_methods_of_other_releases():
+    """0.21 and later: `get_sblock`."""
+    sch = tvm.tir.Schedule(MatmulRelu)
+    loops = sch.get_loops(sch.get_sblock("Y"))
+    assert len(loops) == 3 and 'sch.get_block(name="Y"' in str(sch.trace)
+    again = tvm.tir.Schedule(MatmulRelu)
+    tvm.tir.schedule.Trace.from_python(str(sch.trace).replace("get_block", "get_sblock")
+                                       ).apply_to_schedule(again)
+    assert str(again.trace) == str(sch.trace)
+    with pytest.raises(AttributeError, match="'Schedule' object has no attribute 'get_sblok'"):
+        sch.get_sblok("Y")
+
+
 def test_what_a_search_took_by_default():
     assert default_config is ms.default_config
     target = default_config.target("llvm --num-cores=2")

@@ -57,7 +57,7 @@ def test_results_of_a_build_in_either_form(tmp_path):
         assert (result.artifact_path, result.error_msg) == (None, "it broke")
         assert result.status == "build_error"
     own = BuilderResult(b"code", {"entry": "main"})
-    assert own.status == "ok" and own.artifact_path is None and own.obj == b"code"
+    assert own.status == "ok" and own.path is None and own.obj == b"code"
     with pytest.raises(ValueError, match="neither what was built"):
         BuilderResult(None, None)
     with pytest.raises(TypeError, match="obj of a BuilderResult is given as int"):

@@ -146,3 +146,35 @@ def main(A: T.Buffer((), "float32"), B: T.Buffer((), "float32")):
     sch = Schedule(func)
     (made,) = ms.schedule_rule.AutoBind().apply(sch, sch.get_block("B"))
     assert [made.get(lp).thread_tag for lp in made.get_loops("B")] == ["blockIdx.x", "threadIdx.x"]
+
+
+def test_what_was_built_is_a_file_when_it_is_asked_for(tmp_path):
+    import os
+
+    import numpy as np
+
+    from mlc_lab.ir.module import IRModule
+    from mlc_lab.runtime import load_module
+
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] + T.float32(1)
+""")
+    (built,) = ms.builder.LocalBuilder().build([
+        ms.builder.BuilderInput(IRModule({"main": func}), "llvm")])
+    assert built.error_msg is None and built.path is None
+    path = built.artifact_path
+    assert os.path.isfile(path) and built.artifact_path == path
+    a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    load_module(path)["main"](a, b)
+    np.testing.assert_array_equal(b, a + 1)
+    ms.measure_callback.RemoveBuildArtifact().apply(None, 0, [], [built], [])
+    assert not os.path.exists(os.path.dirname(path)) and built.path is None
+    foreign = ms.builder.BuilderResult(tmp_path / "a.so", None)
+    (tmp_path / "a.so").write_text("theirs")
+    foreign.discard_file()
+    assert (tmp_path / "a.so").exists()

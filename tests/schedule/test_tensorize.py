@@ -6,7 +6,7 @@ from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import TensorIntrin
 
-from .common import check, matmul, mm_relu, refused
+from .common import check, check_compiled, matmul, mm_relu, refused
 from .test_blockize import tiled
 
 
@@ -283,3 +283,34 @@ def main(B: T.Buffer((5,), "float32")):
 """)
     refused(func, lambda s: s.tensorize(s.get_loops("B")[0], "twice_4"),
             "block_is_the_described_one")
+
+
+@pytest.mark.parametrize("name", ["test_tile_4x4x4", "test_dot_4"])
+def test_views_have_the_index_type_of_what_they_show(name):
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((T.int64(8), T.int64(8)), "float32"),
+         B: T.Buffer((T.int64(8), T.int64(8)), "float32"),
+         C: T.Buffer((T.int64(8), T.int64(8)), "float32")):
+    for i, j, k in T.grid(T.int64(8), T.int64(8), T.int64(8)):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[INDEX]
+""".replace("INDEX", "vk, vj" if name == "test_tile_4x4x4" else "vj, vk"))
+    sch = Schedule(func)
+    before = sch.mod
+    i, j, k = sch.get_loops("C")
+    split = (i, j, k) if name == "test_tile_4x4x4" else (k,)
+    tiles = [sch.split(loop, [None, 4]) for loop in split]
+    outer = [loop for loop, _ in tiles]
+    if name == "test_tile_4x4x4":
+        sch.reorder(*outer, *(loop for _, loop in tiles))
+    sch.decompose_reduction("C", outer[-1])
+    sch.tensorize(tiles[0][1], name)
+    check_compiled(sch, before)
+    block = sch.get(sch.get_block("C_update_o"))
+    sizes = [e for m in block.match_buffers
+             for e in (*m.buffer.shape, *m.buffer.strides, m.buffer.elem_offset)]
+    assert {e.dtype for e in sizes} == {"int64"}

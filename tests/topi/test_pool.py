@@ -94,3 +94,12 @@ def test_dilate():
 def test_a_window_that_does_not_fit():
     with pytest.raises(ValueError, match=r"window of \[3, 3\] does not fit into \(1, 1, 2, 2\)"):
         topi.nn.pool2d(te.placeholder((1, 1, 2, 2)), 3, 1, 1, 0, "max")
+
+
+def test_the_four_paddings_of_a_window():
+    get = topi.nn.get_pad_tuple
+    assert get(1, (3, 3)) == (1, 1, 1, 1) and get((1, 2), (3, 3)) == (1, 2, 1, 2)
+    assert get((1, 2, 3, 4), (3, 3)) == (1, 2, 3, 4)
+    assert get("SAME", (4, 3)) == (2, 1, 1, 1) and get("VALID", (4, 3)) == (0, 0, 0, 0)
+    with pytest.raises(ValueError, match="get_pad_tuple"):
+        get((1, 2, 3), (3, 3))

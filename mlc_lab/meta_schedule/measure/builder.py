@@ -6,10 +6,13 @@ No linker takes part: the object code travels to the runner, which links it in m
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Callable, NamedTuple, Sequence
 
+from ...runtime.export import write_object
 from ...workers.pool import shared_pool, usable_cpus
 from ..defaults import is_gpu
 from .own_build import Answer, OwnBuild
@@ -32,7 +35,9 @@ class BuilderResult:
     there is neither.
 
     `status` is "ok", "build_error", "crash", "timeout" or "memory"; `seconds` what building took.
-    TVM's form is `BuilderResult(artifact_path, error_msg)`, one of the two None. Raises TypeError
+    TVM's form is `BuilderResult(artifact_path, error_msg)`, one of the two None. Object code has an
+    `artifact_path` as well: a file for `tvm.runtime.load_module`, which is written when it is asked
+    for, in a folder of its own that belongs to who asked. Raises TypeError
     for arguments of neither form, ValueError for a result without anything that was built.
     """
 
@@ -41,7 +46,7 @@ class BuilderResult:
     status: str
     reason: str
     seconds: float
-    artifact_path: str | None
+    path: str | None
 
     def __init__(self, obj: Any = None, meta: Any = None, status: str | None = None,
                  reason: str = "", seconds: float = 0.0, artifact_path: Any = None,
@@ -58,12 +63,26 @@ class BuilderResult:
                     f"{what} of a BuilderResult is given as {type(given).__name__}; it takes "
                     "(artifact_path, error_msg), texts, or (obj, meta), object code and a dict")
         self.obj, self.meta, self.seconds = obj, meta, seconds
-        self.artifact_path = None if artifact_path is None else os.fspath(artifact_path)
+        self.path = None if artifact_path is None or obj is not None else os.fspath(artifact_path)
         self.status = status or ("ok" if error_msg is None else "build_error")
         self.reason = reason or error_msg or ""
         if self.status == "ok" and obj is None and artifact_path is None:
             raise ValueError("this BuilderResult says neither what was built (artifact_path or "
                              "obj) nor why not (error_msg)")
+
+    @property
+    def artifact_path(self) -> str | None:
+        """The file of what was built; None if there is none."""
+        if self.path is None and self.obj is not None:
+            folder = tempfile.mkdtemp(prefix="mlc_lab_build_")
+            self.path = write_object(os.path.join(folder, "built.o"), self.obj)
+        return self.path
+
+    def discard_file(self) -> None:
+        """Remove the file that `artifact_path` wrote."""
+        if self.path is not None and self.obj is not None:
+            shutil.rmtree(os.path.dirname(self.path), ignore_errors=True)
+            self.path = None
 
     @property
     def error_msg(self) -> str | None:

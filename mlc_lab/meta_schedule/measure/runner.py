@@ -70,7 +70,7 @@ class Reference:
 class RunnerInput(NamedTuple):
     """A built candidate: its BuilderResult, the program's Reference, threads, best time so far.
 
-    `artifact_path` is what a user's own builder wrote, None where LocalBuilder built.
+    `artifact_path` is the file of what was built, as the BuilderResult has it.
 
     `placement` is the seed of the tensors' offsets within pages; 0 keeps those of the search.
     `exactly` asks for so many calls a repeat and so many repeats, where the runner would choose.

@@ -31,8 +31,14 @@ class AddToDatabase(MeasureCallback):
         """Nothing is left to do."""
 
 
-class RemoveBuildArtifact(AddToDatabase):
-    """TVM's name; builds leave no files."""
+class RemoveBuildArtifact(MeasureCallback):
+    """Removes the files that were written for those who asked for an `artifact_path`."""
+
+    def apply(self, task_scheduler: TaskScheduler, task_id: int, measure_candidates: Sequence[Any],
+              builder_results: Sequence[Any], runner_results: Sequence[Any]) -> None:
+        """Builds of which nobody asked for a file have none."""
+        for result in builder_results:
+            result.discard_file()
 
 
 class UpdateCostModel(AddToDatabase):

@@ -28,27 +28,6 @@ def for_cpu(target: Target | str | None) -> list[ScheduleRule]:
             MultiLevelTiling(), RandomComputeLocation(), ParallelizeVectorizeUnroll()]
 
 
-
-_THREADS = (16, 32, 64, 128, 256, 512)
-
-
-def as_tvm_has_them(kind: Target | str) -> list[ScheduleRule]:
-    """Those that TVM has for a kind of target: the sketches of Ansor's paper."""
-    from ..defaults import default_rules
-
-    rules = default_rules(kind)
-    if isinstance(rules[-1], AutoUnroll):
-        return [MultiLevelTiling("SSSRRSRS", ["blockIdx.x", "vthread.x", "threadIdx.x"], 64,
-                                 [1, 2, 3, 4, 8, 16], ReuseType("must", [4], "shared"),
-                                 ReuseType("must", [3], "local")),
-                InlineConstantScalars(), AutoInline(), CrossThreadReduction([4, 8, *_THREADS]),
-                ParallelizeVectorizeUnroll(-1, -1, [0, 16, 64, 512, 1024], False), AutoBind()]
-    return [InlineConstantScalars(), AutoInline(disallow_op=["tir.exp"]), AddRFactor(16),
-            MultiLevelTiling("SSRSRS", reuse_write=ReuseType("may", [1, 2], "global")),
-            ParallelizeVectorizeUnroll(16, 64, [0, 16, 64, 512]),
-            RandomComputeLocation(reductions=True)]
-
-
 def for_gpu(target: Target | str | None) -> list[ScheduleRule]:
     """Those for GPUs, in the order in which they are tried at every block."""
     return [InlineConstantScalars(), AutoInline(), MultiLevelTilingGPU(), CrossThreadReduction(),
