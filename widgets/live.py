@@ -21,11 +21,11 @@ from mlc_lab.observe import accesses
 from mlc_lab.observe.live import Choices, Point, key_of
 
 from . import export, picture
+from .static import pre
 from .view import View, traitlets
 
 ENTRY = "live.js"
 STYLES = ("stepper.css", "counts.css", "access.css", "live.css")
-PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 #: seconds after which processes that have nothing to do are ended; they start again when asked
 IDLE_S = 60.0
 #: choices of one knob that are computed without being asked for
@@ -495,13 +495,12 @@ def static(source: Choices, state: Any) -> str:
             mark = "<b>shown: </b>" if point.key == key_of(source.plain(state)) else ""
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
-    lines = escape("\n".join(source.lines(source.point(state))))
+    lines = pre("\n".join(source.lines(source.point(state))))
     title = escape(text("Choices of {title}", "views").format(title=source.title))
     program = escape(text("The program", "views"))
     return (f"<div><p><b>{title}</b></p>{_prose(source, state)}"
             f"<table>{''.join(rows)}</table>"
-            f'<details><summary>{program}</summary><pre style="{PRE}">{lines}</pre></details>'
-            "</div>")
+            f"<details><summary>{program}</summary>{lines}</details></div>")
 
 
 def _prose(source: Choices, state: Any) -> str:
