@@ -98,6 +98,22 @@ def test_what_lives_in_a_register_is_found_in_the_text(page, lab):
     assert buttons.first.evaluate("e => e === document.activeElement")
 
 
+def test_what_spills_is_marked_and_a_long_loop_says_how_long_it_is(chromium, lab, tmp_path):
+    """Not what reads an array that lies on the stack."""
+    values = live.values(lab, lab.first)
+    cost = values["all"][lab.point(lab.first).key]["cost"]
+    cost["inner"] = {
+        **cost["inner"], "instructions": 165, "spills": 0, "reloads": 1, "on_stack": [1],
+        "text": ["vmovups 64(%rsp,%rcx,4), %ymm0", "vmovups 32(%rsp), %ymm1"]}
+    made = export.write([(values, "")], "page", "live.js", live.STYLES)
+    (tmp_path / "live.html").write_text(made, encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+        assert page.locator(".asm .spill").all_inner_texts() == ["vmovups 32(%rsp), %ymm1"]
+        page.get_by_text("the first 2 of 165 instructions").wait_for()
+        assert "1 reloads" in page.locator(".fact", has_text="Registers").inner_text()
+
+
 def test_numbers_in_prose_are_dragged(chromium, lab, tmp_path):
     lab.prose = "With {live:tile} columns, {live:nothing} <b>else</b>."
     try:
