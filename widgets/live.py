@@ -477,7 +477,7 @@ def _reasons(source: Choices) -> dict[str, list[str]]:
 
 def static(source: Choices, state: Any) -> str:
     """The choices as HTML without scripts: a table of what was found, and the program."""
-    rows = []
+    rows, shown = [], source.point(state)
     for point in list(source.points.values()):
         cost = source.cost(point) if point.error is None else {}
         chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
@@ -492,10 +492,10 @@ def static(source: Choices, state: Any) -> str:
         if point.error is not None:
             told = [f"refused: {point.error['rule']}"]
         if told:
-            mark = "<b>shown: </b>" if point.key == key_of(source.plain(state)) else ""
+            mark = "<b>shown: </b>" if point.key == shown.key else ""
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
-    lines = pre("\n".join(source.lines(source.point(state))))
+    lines = pre("\n".join(source.lines(shown)))
     title = escape(text("Choices of {title}", "views").format(title=source.title))
     program = escape(text("The program", "views"))
     return (f"<div><p><b>{title}</b></p>{_prose(source, state)}"

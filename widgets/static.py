@@ -20,9 +20,9 @@ CONTEXT = 2
 PICTURE_LIMIT = 60_000
 # Tints that can be read on white and on black.
 _TINT = {"+": "background:rgba(0,114,178,.18)", "-": "background:rgba(213,94,0,.18)"}
-#: of lines as they are; pages around it may give them the letters of prose
+#: of lines as they are; pages around it may give them the letters of prose, and break them
 PRE = ("margin:2px 0;padding:4px 8px;font-family:monospace;font-size:12px;line-height:1.45;"
-       "overflow-x:auto")
+       "white-space:pre;overflow-x:auto")
 
 
 def duration(seconds: float) -> str:
