@@ -65,6 +65,7 @@ def test_the_chart_has_each_choice_and_goes_there(page, lab):
     page.locator(".roofline .point").first.focus()
     page.keyboard.press("Enter")
     assert page.locator(".knob output").first.inner_text() == "8"
+    assert page.locator(".roofline .point.current").evaluate("e => e === document.activeElement")
 
 
 def test_the_accesses_go_on_where_the_reader_left_them(page, lab):

@@ -243,6 +243,7 @@ export class GraphDrawing {
   /** @param {boolean} keep */
   draw(keep) {
     const focused = keep && this.selected;
+    const held = this.canvas.contains(document.activeElement);
     /** @type {Data.Layout} */
     const placed = this.model.get("drawing");
     this.placed = placed;
@@ -304,6 +305,7 @@ export class GraphDrawing {
     if (!this.selected && placed.boxes.length) {
       this.elements.get(placed.boxes[0][0])?.setAttribute("tabindex", "0");
     }
+    if (held) this.canvas.querySelector('[tabindex="0"]')?.focus(); // whoever opened a group goes on
   }
 
   /**

@@ -946,6 +946,7 @@ export class Live {
       })
     );
     const current = [...this.trail.keys()].indexOf(key);
+    const held = this.#roofline.contains(document.activeElement);
     this.#roofline.innerHTML = drawRoofline(
       recording,
       "memory",
@@ -953,6 +954,11 @@ export class Live {
       Math.floor(this.#roofline.clientWidth),
       "state",
     );
+    if (held) {
+      const points = this.#roofline.querySelectorAll(".point");
+      const here = [...points].find((point) => point.matches(".current")) ?? points[0];
+      here?.focus({ preventScroll: true });
+    }
   }
 }
 
