@@ -93,6 +93,17 @@ function code(text) {
 }
 
 /**
+ * A part of a program without what all its lines are set in by; lines of dots stand for the rest.
+ * @param {string} text
+ */
+export function setOut(text) {
+  const lines = text.split("\n");
+  const own = lines.filter((line) => line.trim() && line !== "...");
+  const least = Math.min(...own.map((line) => line.search(/\S/)));
+  return lines.map((line) => (line === "..." ? line : line.slice(least))).join("\n");
+}
+
+/**
  * Move a thing of a list up or down.
  * @template T
  * @param {T[]} list
@@ -650,7 +661,7 @@ function rowOf(row, button) {
       {},
       row.title,
       row.says ? h("small", {}, row.says) : null,
-      row.place?.text ? code(row.place.text) : null,
+      row.place?.text ? code(setOut(row.place.text)) : null,
       button,
     ),
     pointsOf(row.points, row.of),
