@@ -16,11 +16,11 @@ from mlc_lab.language import text
 from mlc_lab.observe.access import results_to_dict
 
 from . import export, picture
+from .static import pre
 from .view import View, traitlets
 
 ENTRY = "access.js"
 STYLES = ("stepper.css", "access.css")
-_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 
 
 class AccessView(View):
@@ -143,11 +143,10 @@ def static(trace: Any, results: list[Any]) -> str:
                   for x in result.counts]
         title = result.name if result.name == str(result.hierarchy) else (
             f"{result.name}: {result.hierarchy}")
-        body = f'<pre style="{_PRE}">{escape(chr(10).join(lines))}</pre>'
+        body = pre("\n".join(lines))
         parts.append(f"<details><summary>{escape(title)}</summary>{body}</details>")
     texts = {"The first accesses": trace.table(60), "The lowered program": trace.text}
     for head, said in texts.items():
-        body = f'<pre style="{_PRE}">{escape(said)}</pre>'
-        parts.append(f"<details><summary>{head}</summary>{body}</details>")
+        parts.append(f"<details><summary>{head}</summary>{pre(said)}</details>")
     parts += [f"<p>{escape(note)}</p>" for note in trace.notes]
     return f"<div>{''.join(parts)}</div>"

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any
 
 from . import export, picture, saved
+from .static import pre
 from .view import View, traitlets
 
 #: seconds between two drawings while a search runs
@@ -146,7 +147,7 @@ def _kernel_id() -> str:
 def static_html(board: Any) -> str:
     """The best trials as text, for untrusted notebooks and static renderers."""
     return (f"<details open><summary><b>{escape(board.title)}: the best trials</b></summary>"
-            f'<pre style="font-size:12px;overflow-x:auto">{escape(board.table())}</pre></details>')
+            f"{pre(board.table())}</details>")
 
 
 def page(boards: Sequence[Any], title: str) -> str:

@@ -33,13 +33,13 @@ from mlc_lab.observe.workbench import Workbench as Attempts
 
 from . import export
 from .graph import GraphView
+from .static import pre
 from .stepper import Stepper
 from .view import View, traitlets
 from .workbench import Workbench
 
 ENTRY = "card.js"
 STYLES = ("stepper.css", "access.css", "card.css")
-_PRE = "font-size:12px;overflow-x:auto"
 
 
 class Card(View):
@@ -255,7 +255,7 @@ def _prose(markdown: str) -> str:
     parts: list[str] = []
     for at, piece in enumerate(re.split(r"^```\w*\n(.*?)^```$", markdown, flags=re.M | re.S)):
         if at % 2:
-            parts.append(f'<pre style="{_PRE}">{escape(piece)}</pre>')
+            parts.append(pre(piece))
             continue
         for part in filter(None, re.split(r"\n\s*\n", piece.strip())):
             items = re.split(r"\n(?=- )", part) if part.startswith("- ") else []
@@ -280,7 +280,7 @@ def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str,
                         (text("The answer:", "views"), answer),
                         (text("The marks:", "views"), marks)):  # fmt: skip
         if said:
-            parts.append(f'<p>{title}</p><pre style="{_PRE}">{escape(said)}</pre>')
+            parts.append(f"<p>{title}</p>{pre(said)}")
     told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
     return told, "".join(parts) + "</details>"
 
@@ -340,7 +340,7 @@ def kept(variant: Any, answer: Any, result: Result, solution: bool = False
               "rules": {"cost": 0, "solution": True}, **Card._alone}
     told = _told(task, answer, result)[1]
     if solution:
-        told += f'<p>{text("A solution:", "views")}</p><pre style="{_PRE}">{escape(hints[3])}</pre>'
+        told += f'<p>{text("A solution:", "views")}</p>{pre(hints[3])}'
     return values, told
 
 

@@ -100,12 +100,14 @@ class Compare(View):
         return made
 
     def _static(self) -> tuple[str, str]:
-        html = "".join(static.html(source) for source in self.sources)
+        html = "".join(static.html(source, name)
+                       for source, name in zip(self.sources, self.comparison["names"]))
         return text("Comparison of {title}", "views").format(title=self.comparison["title"]), html
 
     def _pictures(self) -> list[str]:
-        return [picture.program_nest(source, source.steps[step].after)
-                for source, step in zip(self.sources, (self.left, self.right))]
+        shown = zip(self.sources, (self.left, self.right), self.comparison["names"])
+        return [picture.program_nest(source, source.steps[step].after, name)
+                for source, step, name in shown]
 
 
 def compare(first: Any, second: Any, title: str | None = None,

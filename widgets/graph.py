@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from . import export
+from .static import pre
 from .view import View, traitlets
 
 STYLES = ("stepper.css", "graph.css")
@@ -97,9 +98,8 @@ def static_html(graph: Any) -> str:
         bound = f"{node['name']} = " if node["name"] and node["name"] != node["label"] else ""
         call = f"({', '.join(taken)})" if taken else ""
         lines.append(f"{inset}{bound}{node['label']}{call}  # {node['kind']}, {node['type']}")
-    text = escape("\n".join(lines))
     return (f"<details><summary><b>{escape(repr(graph)[1:-1])}</b></summary>"
-            f'<pre style="font-size:12px;overflow-x:auto">{text}</pre></details>')
+            f"{pre(chr(10).join(lines))}</details>")
 
 
 def page(graphs: Sequence[Any], title: str) -> str:

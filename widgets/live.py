@@ -21,17 +21,19 @@ from mlc_lab.observe import accesses
 from mlc_lab.observe.live import Choices, Point, key_of
 
 from . import export, picture
+from .static import pre
 from .view import View, traitlets
 
 ENTRY = "live.js"
 STYLES = ("stepper.css", "counts.css", "access.css", "live.css")
-PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 #: seconds after which processes that have nothing to do are ended; they start again when asked
 IDLE_S = 60.0
 #: choices of one knob that are computed without being asked for
 _NEAR = 32
 #: states that a page has when it has all of them
 _ALL = 96
+#: states that a notebook keeps, which has room for less
+_KEPT = 250
 #: characters of the states of a page: with its scripts it has at most 10 MB
 BUDGET = 9_000_000
 
@@ -78,6 +80,8 @@ class Live(View):
     still_s = 0.4
     #: and before what nobody asked for is computed ahead, in the way of what is asked for next
     ahead_s = 1.0
+    #: and at most for what the other knobs would choose, of each program that is shown
+    spare_s = 30.0
 
     state = traitlets.List().tag(sync=True)
     knobs = traitlets.List().tag(sync=True)
@@ -100,6 +104,7 @@ class Live(View):
                        "ahead": _Lane(self._ahead)}
         self._moved, self._knob, self._closed = 0.0, 0, False
         self._moves = 0  # how often the hand moved
+        self._spare: tuple[Point | None, float] = None, 0.0  # since when, and around which point
         self._failed: set[tuple[str, str]] = set()  # what is not tried again, and of which point
         self._idle: threading.Timer | None = None
         #: what can be computed: its name for the reader, and what does it
@@ -339,6 +344,23 @@ class Live(View):
             for point in others:
                 if not self._done(what, point):
                     return what, point
+        return self._other_knobs(at)
+
+    def _other_knobs(self, at: Point) -> tuple[str, Point] | None:
+        """What the counts of the other knobs' choices need: then they are there at once when one
+        is moved, and in a notebook that is handed out."""
+        if self._spare[0] is not at:
+            self._spare = at, time.monotonic()
+        for state in _around(self.source, at.state)[:_ALL]:
+            if time.monotonic() - self._spare[1] > self.spare_s:
+                return None
+            with self._lock:
+                if self._at is not at:
+                    return "wait", self._at
+                point = self.source.point(state)
+            for what in ("count", "compile"):
+                if not self._done(what, point):
+                    return what, point
         return None
 
     # ------------------------------------------------------------------------- without a kernel
@@ -364,7 +386,7 @@ class Live(View):
 
     def _values(self) -> dict[str, Any]:
         with self._lock:
-            found = values(self.source, self.state)
+            found = values(self.source, self.state, _KEPT)
         for key, point in found["all"].items():
             if key != self._at.key:
                 del point["watched"]  # a notebook keeps the accesses of one program
@@ -422,16 +444,22 @@ def nearest(source: Choices, state: Any, knob: int) -> list[Any]:
     return found
 
 
-def values(source: Choices, state: Any) -> dict[str, Any]:
-    """What the view is drawn from where no kernel computes: with all points that are known."""
+def values(source: Choices, state: Any, most: int | None = None) -> dict[str, Any]:
+    """What the view is drawn from where no kernel computes: with all points that are known, or so
+    many that are nearest."""
     points = list(source.points.items())  # a thread may add one
+    if most is not None:
+        now = source.point(state)
+        points.sort(key=lambda one: (one[1] is not now, _far(one[1].state, now.state)))
+        points = points[:most]
     return {
         "state": list(state), "knobs": [k.to_dict() for k in source.knobs],
         "point": source.shown(source.point(state)),
         "points": {key: source.short(point) for key, point in points},
         "all": {key: {**source.shown(point), "watched": source.watched(point)}
                 for key, point in points},
-        "reasons": _reasons(source), "why": {}, "machine": source.recording.machine,
+        "reasons": _reasons(source, [point for _, point in points]), "why": {},
+        "machine": source.recording.machine,
         "title": source.title, "prose": source.prose, **Live._alone,
     }  # fmt: skip
 
@@ -451,7 +479,7 @@ def _fit(shown: dict[str, Any], source: Choices, state: Any) -> None:
     state, points = source.plain(state), source.points
 
     def far(key: str) -> int:
-        return sum(a != b for a, b in zip(points[key].state, state))
+        return _far(points[key].state, state)
 
     for drop in (lambda key: shown[key].pop("watched", None), shown.pop):
         sizes = {key: len(export.embed(value)) for key, value in shown.items()}
@@ -463,12 +491,17 @@ def _fit(shown: dict[str, Any], source: Choices, state: Any) -> None:
             left -= sizes[key] - (len(export.embed(shown[key])) if key in shown else 0)
 
 
-def _reasons(source: Choices) -> dict[str, list[str]]:
+def _far(one: Any, other: Any) -> int:
+    """In how many knobs two states differ."""
+    return sum(a != b for a, b in zip(one, other))
+
+
+def _reasons(source: Choices, points: list[Point]) -> dict[str, list[str]]:
     """What the counts say of going between points that differ in one knob: "from to" -> why."""
-    points, found = list(source.points.values()), {}
+    found = {}
     for a in points:
         for b in points:
-            if sum(x != y for x, y in zip(a.state, b.state)) == 1:
+            if _far(a.state, b.state) == 1:
                 said = source.why(a, b)
                 if said:
                     found[f"{a.key} {b.key}"] = said
@@ -477,7 +510,7 @@ def _reasons(source: Choices) -> dict[str, list[str]]:
 
 def static(source: Choices, state: Any) -> str:
     """The choices as HTML without scripts: a table of what was found, and the program."""
-    rows = []
+    rows, shown = [], source.point(state)
     for point in list(source.points.values()):
         cost = source.cost(point) if point.error is None else {}
         chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
@@ -492,16 +525,15 @@ def static(source: Choices, state: Any) -> str:
         if point.error is not None:
             told = [f"refused: {point.error['rule']}"]
         if told:
-            mark = "<b>shown: </b>" if point.key == key_of(source.plain(state)) else ""
+            mark = "<b>shown: </b>" if point.key == shown.key else ""
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
-    lines = escape("\n".join(source.lines(source.point(state))))
+    lines = pre("\n".join(source.lines(shown)))
     title = escape(text("Choices of {title}", "views").format(title=source.title))
     program = escape(text("The program", "views"))
     return (f"<div><p><b>{title}</b></p>{_prose(source, state)}"
             f"<table>{''.join(rows)}</table>"
-            f'<details><summary>{program}</summary><pre style="{PRE}">{lines}</pre></details>'
-            "</div>")
+            f"<details><summary>{program}</summary>{lines}</details></div>")
 
 
 def _prose(source: Choices, state: Any) -> str:

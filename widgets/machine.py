@@ -10,7 +10,7 @@ from typing import Any
 
 from . import export, picture
 from .saved import gzipped
-from .static import duration
+from .static import duration, pre
 from .stepper import packed
 from .view import StepView, traitlets
 
@@ -79,7 +79,7 @@ def seconds_of(run: dict[str, Any]) -> dict[str, float]:
 def static_html(run: Any) -> str:
     """The kernels of the run, for untrusted notebooks and static renderers."""
     return (f"<details open><summary><b>{escape(repr(run)[1:-1])}</b></summary>"
-            f'<pre style="font-size:12px;overflow-x:auto">{escape(run.table())}</pre></details>')
+            f"{pre(run.table())}</details>")
 
 
 def kernel(run: Any, name: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from mlc_lab.observe.alignment import slots_of
 from mlc_lab.observe.graph import Graph
 
 from . import export
+from .static import pre
 from .view import StepView, traitlets
 
 STYLES = ("stepper.css", "graph.css", "passes.css")
@@ -56,8 +57,7 @@ def packed(recording: Any) -> dict[str, Any]:
 def static_html(recording: Any) -> str:
     """The passes with their times, for untrusted notebooks and static renderers."""
     return (f"<details open><summary><b>{escape(recording.title)}</b></summary>"
-            f'<pre style="font-size:12px;overflow-x:auto">{escape(recording.table())}</pre>'
-            "</details>")
+            f"{pre(recording.table())}</details>")
 
 
 def page(recordings: Sequence[Any], title: str) -> str:

@@ -260,10 +260,10 @@ def nest(recording: Any, number: int, theme: str = "light") -> Scene:
     return scene
 
 
-def program_nest(recording: Any, number: int) -> str:
-    """The loop nest of a program alone, as SVG."""
+def program_nest(recording: Any, number: int, title: str | None = None) -> str:
+    """The loop nest of a program alone, as SVG, under the title of the recording or another."""
     scene, tree = Scene(), nests.nest_of(recording, number)
-    scene.text(PAD, PAD + SIZE, recording.title, "dim")
+    scene.text(PAD, PAD + SIZE, recording.title if title is None else title, "dim")
     _paint(scene, tree, PAD, 2 * PAD + SIZE, lambda part: "")
     scene.width = max(tree.width + 2 * PAD, _widest(scene))
     scene.height = tree.height + 3 * PAD + SIZE

@@ -22,6 +22,7 @@ from mlc_lab.workers.pool import Worker
 
 from . import export
 from .saved import gzipped
+from .static import pre
 from .view import View, traitlets
 
 ENTRY = "report.js"
@@ -137,8 +138,8 @@ def told(report: dict[str, Any]) -> tuple[str, str]:
             f": {said(texts[group['says']], 'checks')}" if group["says"] >= 0 else "")
             for group in groups[:3] if len(group["students"]) > 1]
         lines += [line, *rows, *wrong]
-        body = escape("\n".join([*rows, *wrong]))
-        parts.append(f"<details><summary>{escape(line)}</summary><pre>{body}</pre></details>")
+        body = pre("\n".join([*rows, *wrong]))
+        parts.append(f"<details><summary>{escape(line)}</summary>{body}</details>")
     return "\n".join(lines), "".join(parts)
 
 

@@ -20,7 +20,9 @@ CONTEXT = 2
 PICTURE_LIMIT = 60_000
 # Tints that can be read on white and on black.
 _TINT = {"+": "background:rgba(0,114,178,.18)", "-": "background:rgba(213,94,0,.18)"}
-_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
+#: of lines as they are; pages around it may give them the letters of prose, and break them
+PRE = ("margin:2px 0;padding:4px 8px;font-family:monospace;font-size:12px;line-height:1.45;"
+       "white-space:pre;overflow-x:auto")
 
 
 def duration(seconds: float) -> str:
@@ -83,8 +85,9 @@ def image(svg: str, words: str) -> str:
             f'src="data:image/svg+xml;base64,{data}"></p>')
 
 
-def _pre(program: str) -> str:
-    return f'<pre style="{_PRE}">{escape(program)}</pre>'
+def pre(lines: str) -> str:
+    """Lines of a program or of a table, which stand under each other."""
+    return f'<pre style="{PRE}">{escape(lines)}</pre>'
 
 
 def _diff(recording: Any, before: int, after: int) -> str:
@@ -92,24 +95,24 @@ def _diff(recording: Any, before: int, after: int) -> str:
     for sign, line in difference(recording, before, after):
         shown = escape(f"{sign} {line}" if sign != "@" else line)
         lines.append(f'<span style="{_TINT[sign]}">{shown}</span>' if sign in _TINT else shown)
-    return f'<pre style="{_PRE}">' + "\n".join(lines) + "</pre>"
+    return f'<pre style="{PRE}">' + "\n".join(lines) + "</pre>"
 
 
 def hidden(recording: Any) -> str:
     """What stands in place of a view in which one guesses first: it must not give answers away."""
     steps = len(recording.steps) - 1
     rest = text("{steps} steps to guess. This needs a view with scripts.", "views")
-    return f"<p>{_title(recording)}: {rest.format(steps=steps)}</p>{_pre(recording.text(0))}"
+    return f"<p>{_title(recording.title)}: {rest.format(steps=steps)}</p>{pre(recording.text(0))}"
 
 
-def _title(recording: Any) -> str:
-    return f"<b>{escape(text('Steps of {title}', 'views').format(title=recording.title))}</b>"
+def _title(title: str) -> str:
+    return f"<b>{escape(text('Steps of {title}', 'views').format(title=title))}</b>"
 
 
-def html(recording: Any) -> str:
-    """The whole recording as static HTML: one foldable part a step."""
+def html(recording: Any, title: str | None = None) -> str:
+    """The whole recording as static HTML: one foldable part a step, under its title or another."""
     steps = recording.steps
-    parts = [f"<p>{_title(recording)}</p>"]
+    parts = [f"<p>{_title(recording.title if title is None else title)}</p>"]
     for number, step in enumerate(steps):
         head = f"{number}. " + (step.python or step.op if number else
                                 text("the program as it was", "views"))
@@ -122,11 +125,11 @@ def html(recording: Any) -> str:
         if meaning:
             body += f"<p>{escape(meaning)}</p>"
         if step.error:
-            body += _pre(step.error["message"])
+            body += pre(step.error["message"])
             if step.error.get("where"):
-                body += _pre(step.error["where"])
+                body += pre(step.error["where"])
         elif number == 0:
-            body += _pre(recording.text(step.after))
+            body += pre(recording.text(step.after))
         elif step.before == step.after:
             body += f"<p>{escape(text('The program is the same.', 'views'))}</p>"
         else:
@@ -138,5 +141,5 @@ def html(recording: Any) -> str:
             (text("The program in the end", "views"), recording.text(steps[-1].after)),
             (text("The schedule as Python", "views"), recording.python_up_to(len(steps) - 1)),
         ):
-            parts.append(f"<details><summary>{escape(head)}</summary>{_pre(program)}</details>")
+            parts.append(f"<details><summary>{escape(head)}</summary>{pre(program)}</details>")
     return f"<div>{''.join(parts)}</div>"

@@ -8,17 +8,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from html import escape
 from typing import Any
 
 from mlc_lab.language import text
 
 from . import export, picture
+from .static import pre
 from .view import View, traitlets
 
 ENTRY = "threads.js"
 STYLES = ("stepper.css", "threads.css")
-_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 
 
 class ThreadsView(View):
@@ -109,4 +108,4 @@ def page(recording: Any) -> str:
 
 def static(recording: Any) -> str:
     """The counts, as HTML without scripts."""
-    return f'<div><pre style="{_PRE}">{escape(str(recording))}</pre></div>'
+    return f"<div>{pre(str(recording))}</div>"

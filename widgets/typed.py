@@ -17,7 +17,8 @@ from typing import Any
 from mlc_lab.language import text
 
 from . import export
-from .live import PRE, Live, compute, static, values
+from .live import Live, compute, static, values
+from .static import PRE
 from .view import traitlets
 
 ENTRY = "typed.js"

@@ -11,11 +11,11 @@ from html import escape
 from typing import Any
 
 from . import export, picture
+from .static import pre
 from .view import View, traitlets
 
 ENTRY = "webgpu.js"
 STYLES = ("stepper.css", "webgpu.css")
-_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 
 
 class WebGPUView(View):
@@ -91,6 +91,6 @@ def static(kernels: Any) -> str:
                         f"{kernels.data['gpu']}")
         rows += [text for text in (variant["error"], variant["note"]) if text]
         rows += ["", *(k["text"].strip() for k in variant["kernels"])]
-        body = f'<pre style="{_PRE}">{escape(chr(10).join(rows))}</pre>'
+        body = pre("\n".join(rows))
         parts.append(f"<details><summary>{escape(_name(variant))}</summary>{body}</details>")
     return f"<div>{''.join(parts)}</div>"

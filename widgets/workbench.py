@@ -12,12 +12,11 @@ from mlc_lab.language import text
 from mlc_lab.observe.alignment import slots_of
 
 from . import export, picture
-from .static import cost_text
+from .static import cost_text, pre
 from .view import View, traitlets
 
 #: lines of a preview that are sent to the view
 PREVIEW = 80
-_PRE = "margin:2px 0;padding:4px 8px;font-size:12px;line-height:1.45;overflow-x:auto"
 
 
 class Workbench(View):
@@ -314,10 +313,6 @@ def _limits(tree: dict[str, Any], program: int) -> str:
     return f"<p>{escape('; '.join(rows))}</p>" if rows else ""
 
 
-def _pre(program: str) -> str:
-    return f'<pre style="{_PRE}">{escape(program)}</pre>'
-
-
 def static_html(tree: dict[str, Any]) -> str:
     """A tree as HTML of which nothing is lost where scripts and styles are not allowed.
 
@@ -341,12 +336,12 @@ def static_html(tree: dict[str, Any]) -> str:
         head = f"{'· ' * depth[number]}{number}. {node['python'] or 'the program as it was'}"
         told = cost_text(cost)
         summary = escape(head) + (f" <i>({escape(told)})</i>" if told else "")
-        body = _pre("\n".join([*node["lead"], node["python"]])) if node["python"] else ""
+        body = pre("\n".join([*node["lead"], node["python"]])) if node["python"] else ""
         if node.get("error"):
             summary += " <b>refused</b>"
-            body += _pre(node["error"]["message"])
+            body += pre(node["error"]["message"])
         elif number == 0:
-            body = _pre(_program(tree, node["program"]))
+            body = pre(_program(tree, node["program"]))
         if number == tree["at"]:
             summary = f"<b>{summary}</b>"
         rows.append(f"<details><summary>{summary}</summary>{body}</details>")
@@ -363,6 +358,6 @@ def static_html(tree: dict[str, Any]) -> str:
     return (
         f"<div><p><b>{title}</b></p>{''.join(rows)}"
         f"<details><summary>{program}</summary>"
-        f"{_pre(_program(tree, at['program']))}{_limits(tree, at['program'])}</details>"
-        f"<details><summary>{schedule}</summary>{_pre(python)}</details></div>"
+        f"{pre(_program(tree, at['program']))}{_limits(tree, at['program'])}</details>"
+        f"<details><summary>{schedule}</summary>{pre(python)}</details></div>"
     )

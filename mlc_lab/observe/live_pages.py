@@ -15,10 +15,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..ir.module import IRModule
 from ..schedule import Schedule, ScheduleError
 from ..schedule.open_number import divisors, live
 from ..script import from_source
 from ..tir.expr import IterVar
+from ..tir.function import PrimFunc
 from ..tir.op import as_int
 from .live_pages_parallel import PROSE as PARALLEL_SUM
 from .live_pages_parallel import parallel_sum
@@ -164,8 +166,16 @@ def opened(mod: Any) -> Schedule:
 
     Raises ValueError where no loop can be split.
     """
+    if isinstance(mod, IRModule) and not any(type(f) is PrimFunc for f in mod.functions.values()):
+        raise ValueError("this module has no tensor program: of a graph, take one of the functions "
+                         "that relax.transform.LegalizeOps() makes of it")
     sch = Schedule(mod)
-    root = sch.get_block("root")
+    try:
+        root = sch.get_block("root")
+    except ScheduleError as error:
+        if error.rule != "block_exists":
+            raise
+        raise ValueError("this program has no block: there is nothing to choose") from None
 
     def work(block: Any) -> int:
         return math.prod(as_int(sch.get(loop).extent) or 1 for loop in sch.get_loops(block))
@@ -193,7 +203,10 @@ def opened(mod: Any) -> Schedule:
             inner.append(b)
             lanes = b if stmt.loop_var in bound else lanes
     if not outer:
-        raise ValueError("no loop of this program can be split: there is nothing to choose")
+        unknown = [loop for loop in sch.get_loops(block) if as_int(sch.get(loop).extent) is None]
+        raise ValueError("no loop of this program can be split: there is nothing to choose" + (
+            f"; how long loop {sch.get(unknown[0]).loop_var.name} is, is known when it runs: give "
+            "its buffers fixed shapes, as func.specialize does" if unknown else ""))
     order = [*outer, *(x for x in inner if x is not lanes), *([lanes] if lanes is not None else [])]
     with contextlib.suppress(ScheduleError):
         sch.reorder(*order)

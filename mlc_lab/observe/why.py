@@ -77,8 +77,9 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
     not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
     "reloads"; "registers" that are named, "of" so many there are, and what is "held" in them (see
-    `registers.py`); "lines" of the program that it came from; its "text", an instruction a line;
-    and "code", a digest of the whole assembly.
+    `registers.py`); "lines" of the program that it came from; its "text", an instruction a line, of
+    a long loop the beginning; which of these lines spill or reload ("on_stack"); and "code", a
+    digest of the whole assembly.
     Without a loop the counts are those of all instructions. Raises what the lowering and the code
     generator raise.
     """
@@ -101,6 +102,7 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
         "reloads": loop.reloads, "registers": loop.registers, "of": vector_unit(target).registers,
         "held": held(loop, stores_by_line(lowered)), "lines": sorted(loop.lines),
         "text": [line.expandtabs(8) for line in loop.instructions[:_SHOWN]],
+        "on_stack": sorted(n for n in loop.on_stack if n < _SHOWN),
         "code": _digest(code.assembly),
     }  # fmt: skip
 

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { amount, countFacts } from "../../widgets/js/counts.js";
 import {
+  bytesText,
   digits,
   duration,
   escapeHTML,
@@ -12,7 +13,6 @@ import {
   spreadOf,
   sure,
 } from "../../widgets/js/dom.js";
-import { bytesText } from "../../widgets/js/graph.js";
 import { codeTokens, tokens } from "../../widgets/js/highlight.js";
 import { splitPreview } from "../../widgets/js/palette.js";
 
@@ -65,6 +65,14 @@ test("counts and sizes", () => {
     "4 MB",
     "2.5 GB",
   ]);
+});
+
+test("a number of bytes is apart from its unit among the counts", () => {
+  const cost = {
+    counts: { levels: [{ name: "L1", misses: 48, lookups: 96, bytes_in: 3072, bytes_out: 0 }] },
+  };
+  const found = countFacts(/** @type {any} */ (cost));
+  assert.equal(found.find(({ name }) => name === "From memory")?.value, "3.07 kB");
 });
 
 test("text cannot become elements", () => {

@@ -201,6 +201,36 @@ def main(A: T.Buffer((1,), "float32")):
         opened(func)
 
 
+@pytest.mark.parametrize(("text", "told"), [
+    ("""
+@T.prim_func
+def main(A: T.Buffer((1,), "float32")):
+    A[0] = T.float32(1)
+""", "has no block: there is nothing"),
+    ("""
+@T.prim_func
+def main(a: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    for i in range(n):
+        with T.block("A"):
+            vi = T.axis.spatial(n, i)
+            A[vi] = A[vi] + T.float32(1)
+""", "how long loop i is"),
+    ("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        y = R.nn.relu(x)
+        return y
+""", "no tensor program: of a graph"),
+])
+def test_a_program_that_cannot_be_put_in_tiles_is_told_why(text, told):
+    with pytest.raises(ValueError, match=told):
+        opened(from_source(text))
+
+
 def test_an_open_number_is_a_sampled_one_and_replays():
     sch = tiled()
     again = Schedule(matmul(32))

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from mlc_lab.observe import why
+from mlc_lab.observe.live_pages import attention
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.observe.why import Facts, explain, inner_facts, reasons
@@ -55,6 +56,14 @@ def test_the_inner_loop_of_a_tile_in_registers(target):
 def test_what_does_not_fit_into_the_registers_is_spilled(target, rows):
     facts = inner_facts(tiled(rows, 16), target=target)
     assert facts["spills"] > 0 and facts["reloads"] > 0
+    assert facts["on_stack"] and max(facts["on_stack"]) < len(facts["text"])
+
+
+def test_an_array_on_the_stack_is_no_spill():
+    """Of attention, whose scores of a tile are such an array: its sums fit into the registers."""
+    facts = inner_facts(attention().mod, target=X86)
+    assert any("%rsp" in line for line in facts["text"])
+    assert facts["spills"] == facts["reloads"] == 0 and facts["on_stack"] == []
 
 
 def test_the_line_that_does_the_work_says_which_loop_is_the_inner_one():

@@ -35,6 +35,13 @@ def page(chromium, url):
         yield page
 
 
+def test_it_fits_on_a_telephone(chromium, url):
+    with open_page(chromium, width=360) as page:
+        page.goto(url)
+        page.wait_for_selector(".mlc-access .readout .badge")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
 def go(page, number):
     page.locator("input[type=range]").fill(str(number))
 

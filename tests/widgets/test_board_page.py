@@ -199,7 +199,7 @@ def test_a_search_moves_before_its_first_result(chromium, tmp_path):
         assert page.get_by_text("no trial succeeded").count() == 0
 
 
-@pytest.mark.parametrize("width", [560, 800])
+@pytest.mark.parametrize("width", [360, 560, 800])
 def test_the_chart_can_be_read_where_there_is_little_room(chromium, url, width):
     with open_page(chromium, width=width) as page:
         page.goto(url)

@@ -145,6 +145,8 @@ def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
         page.keyboard.press("Enter")
         view.locator(".marks li.no").get_by_text("Reading B misses most").wait_for()
         assert view.locator(".points").inner_text() == "2 of 5 points"
+        assert button.evaluate("b => b === document.activeElement")  # not the notebook, whose keys
+        assert "not reached: " in view.locator(".sr[role=status]").inner_text()  # delete cells
         view.get_by_role("button", name="What it reads and writes").first.click()
         # it opens at a miss of B, the second time that its line is asked for
         number = view.locator(".watched .count").first
@@ -153,8 +155,14 @@ def test_an_answer_is_typed_and_checked(chromium, tmp_path_factory, home):
         assert at > 1 and "B_1[" in view.locator(".watched .here").first.inner_text()
         view.locator(".watched").get_by_role("button", name="Next access").click()
         assert number.inner_text().startswith(f"{at + 1:,} /")
-        view.get_by_role("button", name="Hint 1 of 3").click()
+        view.get_by_role("button", name="Hint 1 of 3").press("Enter")
         view.get_by_text("A line of the cache holds 16 numbers").wait_for()
+        for told in ("Hint 3 of 3", "Give up: a solution"):
+            page.keyboard.press("Enter")
+            more = view.get_by_role("button", name=told)
+            more.wait_for()
+            assert more.evaluate("b => b === document.activeElement")
+        assert view.locator(".told[aria-live] .help").count() == 3
         area.fill(task.reference)
         view.locator(".marks.stale").wait_for()
         view.get_by_role("button", name="Check").click()

@@ -101,3 +101,10 @@ def test_times_are_measured_when_asked(monkeypatch):
     assert sent[-1] == {"type": "measure", "done": True, "error": ""}
     assert {m["program"] for m in sent[:-1]} == set(range(len(programs)))
     assert all(program["cost"]["time"] > 0 for program in programs)
+
+
+def test_without_scripts_each_schedule_is_called_by_its_name():
+    plain, tiled = schedules()
+    view = widgets.compare(plain, tiled)
+    for told in (view._static()[1], "".join(view._pictures())):
+        assert told.index("plain") < told.index("tiled")

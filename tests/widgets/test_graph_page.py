@@ -56,6 +56,8 @@ def test_the_keyboard_walks_along_the_edges(page):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.wait_for_selector(".node.kernel")
+    page.keyboard.press("ArrowDown")  # and goes on in the new drawing
+    page.wait_for_function("document.activeElement.matches('.node.selected')")
 
 
 def test_search_goes_from_hit_to_hit(page):

@@ -112,6 +112,23 @@ def test_what_is_counted_ahead_keeps_nothing_waiting(view):
     go_on.set()
 
 
+def test_what_each_knob_would_choose_is_counted_for_a_notebook(view, monkeypatch):
+    one = view()
+    one.ahead_s = 0.0
+    one.set("tile", 16)  # whose choices are timed, too
+    assert one.wait(60)
+    kept = one._values()["all"]
+    for knob in range(len(one.knobs)):
+        for state in live_view.nearest(one.source, one.state, knob):
+            cost = kept[live_view.key_of(state)]["cost"]
+            assert cost["counts"]["levels"] and cost["inner"]["instructions"]
+    times = [point["cost"].get("time") for point in kept.values()]
+    assert sum(map(bool, times)) < len(times)
+    monkeypatch.setattr(live_view, "_KEPT", 2)
+    few = one._values()
+    assert len(few["all"]) == len(few["points"]) == 2 < len(kept) and one._at.key in few["all"]
+
+
 def test_an_error_in_the_middle_is_said_and_the_rest_goes_on(view):
     def fails(point, wanted=None, ahead=False):
         raise RuntimeError("no such instruction")

@@ -65,6 +65,7 @@ def test_the_chart_has_each_choice_and_goes_there(page, lab):
     page.locator(".roofline .point").first.focus()
     page.keyboard.press("Enter")
     assert page.locator(".knob output").first.inner_text() == "8"
+    assert page.locator(".roofline .point.current").evaluate("e => e === document.activeElement")
 
 
 def test_the_accesses_go_on_where_the_reader_left_them(page, lab):
@@ -96,6 +97,22 @@ def test_what_lives_in_a_register_is_found_in_the_text(page, lab):
     lit = {re.sub(r"\D", "", text) for text in page.locator(".asm .lit").all_inner_texts()}
     assert lit == {re.sub(r"\D", "", name) for name in held[0]["registers"]}
     assert buttons.first.evaluate("e => e === document.activeElement")
+
+
+def test_what_spills_is_marked_and_a_long_loop_says_how_long_it_is(chromium, lab, tmp_path):
+    """Not what reads an array that lies on the stack."""
+    values = live.values(lab, lab.first)
+    cost = values["all"][lab.point(lab.first).key]["cost"]
+    cost["inner"] = {
+        **cost["inner"], "instructions": 165, "spills": 0, "reloads": 1, "on_stack": [1],
+        "text": ["vmovups 64(%rsp,%rcx,4), %ymm0", "vmovups 32(%rsp), %ymm1"]}
+    made = export.write([(values, "")], "page", "live.js", live.STYLES)
+    (tmp_path / "live.html").write_text(made, encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+        assert page.locator(".asm .spill").all_inner_texts() == ["vmovups 32(%rsp), %ymm1"]
+        page.get_by_text("the first 2 of 165 instructions").wait_for()
+        assert "1 reloads" in page.locator(".fact", has_text="Registers").inner_text()
 
 
 def test_numbers_in_prose_are_dragged(chromium, lab, tmp_path):

@@ -52,6 +52,9 @@ def test_it_fits_and_is_clean_for_axe(chromium, made, scheme, width):
                   !e.closest(".sr, [title]")).map((e) => e.outerHTML.slice(0, 120))"""
             )
             assert not lost, lost
+            over = page.locator(".nest-pane .head").evaluate_all(
+                "all => all.filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.innerText)")
+            assert not over, over  # a condition ends with dots, as statements do
 
 
 def test_everything_is_chosen_by_keyboard_alone(chromium, made):

@@ -121,6 +121,15 @@ def test_a_register_that_is_not_written_yet_shows_nothing(page):
     assert row.locator("[data-register]").count() == 1
 
 
+@pytest.mark.parametrize("width", [360, 620])
+def test_the_chart_of_memory_can_be_read_where_there_is_little_room(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    heights = page.locator(".memory .tick").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect().height)")
+    assert min(heights) >= 9.5
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_instructions_are_whole(page):
     lines = page.locator(".bytecode")
     assert lines.evaluate("e => e.scrollWidth <= e.clientWidth")

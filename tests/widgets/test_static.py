@@ -45,6 +45,15 @@ def test_all_steps_can_be_read():
     assert "equals the original" in text
 
 
+def test_programs_and_tables_have_letters_of_one_width():
+    """nbconvert's page gives <pre> the letters of prose."""
+    told = static.html(handmade.recording())
+    assert told.count("<pre ") == told.count("font-family:monospace") > 6
+    for file in Path(static.__file__).parent.glob("*.py"):
+        lines = [line for line in file.read_text(encoding="utf-8").split("\n") if "<pre " in line]
+        assert all("{PRE}" in line for line in lines), file
+
+
 def test_markup_in_programs_is_escaped():
     recording = handmade.recording()
     recording.lines[0] = ("# <script>alert(1)</script>", [])

@@ -298,3 +298,4 @@ def test_the_static_form_has_text_and_counts(view):
     view.wait()
     text, html = view._static()
     assert text == f"Typed:\n{BOTH}" and "L1 misses" in html and "sch.vectorize(j1)" in html
+    assert html.count("<b>shown: </b>") == 1

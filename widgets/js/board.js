@@ -545,7 +545,8 @@ class BoardView {
         "the program as it is written, and its default schedule: lines to compare with",
       );
       button.addEventListener("click", () => {
-        button.disabled = true;
+        if (button.getAttribute("aria-disabled") === "true") return;
+        button.setAttribute("aria-disabled", "true");
         button.textContent = t("Measuring…");
         this.model.send({ do: "baselines" });
       });

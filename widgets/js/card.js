@@ -93,6 +93,17 @@ function code(text) {
 }
 
 /**
+ * A part of a program without what all its lines are set in by; lines of dots stand for the rest.
+ * @param {string} text
+ */
+export function setOut(text) {
+  const lines = text.split("\n");
+  const own = lines.filter((line) => line.trim() && line !== "...");
+  const least = Math.min(...own.map((line) => line.search(/\S/)));
+  return lines.map((line) => (line === "..." ? line : line.slice(least))).join("\n");
+}
+
+/**
  * Move a thing of a list up or down.
  * @template T
  * @param {T[]} list
@@ -120,6 +131,12 @@ export class Card {
   button = later();
   /** @type {HTMLElement} */
   status = later();
+  /** What a check has found, for those who hear the card. @type {HTMLElement} */
+  said = later();
+  /** @type {HTMLElement} */
+  told = later();
+  /** @type {HTMLButtonElement} */
+  more = later();
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer = undefined;
   /** How often accesses were asked for, and what takes their view down. */
@@ -182,9 +199,12 @@ export class Card {
     this.points = h("span", { class: "points" });
     this.button = h("button", { type: "button", class: "check", onclick: () => this.check() });
     this.status = h("span", { class: "status", role: "status" });
+    this.said = h("span", { class: "sr", role: "status" });
     this.place = h("div", { class: "answer" });
     this.rows = h("ul", { class: "marks" });
-    this.helps = h("div", { class: "helps" });
+    this.told = h("div", { class: "told", "aria-live": "polite" });
+    this.more = h("button", { type: "button", class: "small", onclick: () => this.askMore() });
+    this.helps = h("div", { class: "helps" }, this.told, this.more);
     this.watched = h("div", { class: "watched", role: "status" });
     this.opened = this.opener();
     this.view.append(
@@ -204,7 +224,7 @@ export class Card {
         ? [h("details", {}, h("summary", {}, t("The program it starts from")), code(program))]
         : []),
       this.place,
-      h("div", { class: "actions" }, this.button, this.status),
+      h("div", { class: "actions" }, this.button, this.status, this.said),
       ...(this.opened ? [this.opened.element] : []),
       this.rows,
       this.watched,
@@ -400,6 +420,7 @@ export class Card {
   }
 
   check() {
+    if (this.model.get("busy")) return;
     if (this.task.kind === "prediction")
       for (const field of this.task.fields)
         if (field.kind === "order" && !this.value?.[field.name])
@@ -414,7 +435,8 @@ export class Card {
   drawBusy() {
     const busy = Boolean(this.model.get("busy"));
     this.button.textContent = busy ? t("Checking ...") : t("Check");
-    this.button.disabled = busy || !this.live;
+    // and not `disabled`: a button that is pressed keeps the focus
+    this.button.setAttribute("aria-disabled", String(busy));
     this.button.hidden = !this.live;
     this.drawMarks();
   }
@@ -446,6 +468,7 @@ export class Card {
       : all
         ? t("{points} of {of} points: solved", { points: marks.points, of: marks.of })
         : t("{points} of {of} points", { points: marks.points, of: marks.of });
+    this.say(stale ? {} : marks);
     const { error } = marks;
     this.rows.replaceChildren(
       ...(error
@@ -465,6 +488,19 @@ export class Card {
         : marks.rows.map((row, at) => rowOf(row, stale ? null : this.lookerAt(row, at)))),
     );
     this.drawHints();
+  }
+
+  /**
+   * Say what is wrong, once.
+   * @param {Partial<Data.Marks>} marks
+   */
+  say({ error, rows }) {
+    const missed = (rows ?? []).filter((row) => !row.passed);
+    const said = error
+      ? [error.message, error.hint]
+      : missed.map((row) => `${t("not reached")}: ${row.title}`);
+    const text = said.filter(Boolean).join(". ");
+    if (this.said.textContent !== text) this.said.textContent = text;
   }
 
   /** While an answer is checked: the rows that are known, the one that is looked at, the others. */
@@ -558,38 +594,51 @@ export class Card {
 
   // ------------------------------------------------------------------------------- help
 
+  /** Whether the answer that was checked last is right. */
+  get solved() {
+    const marks = this.model.get("marks");
+    return Boolean(marks.rows) && marks.points === marks.of;
+  }
+
+  /** Whether what is told next is a solution. */
+  get atLast() {
+    const { solution = true } = this.model.get("rules") ?? {};
+    return solution && (this.model.get("hints").length >= 3 || this.solved);
+  }
+
+  askMore() {
+    this.model.set("wanted", this.atLast ? 4 : this.model.get("hints").length + 1);
+    this.model.save_changes();
+  }
+
+  /** What is there stays, and what is new is added, so that it alone is read out. */
   drawHints() {
     /** @type {string[]} */
     const hints = this.model.get("hints");
-    const marks = this.model.get("marks");
-    const solved = marks.rows && marks.points === marks.of;
-    const texts = hints.map((text, at) =>
-      h("div", { class: "help" }, h("b", {}, names()[at]), at < 3 ? paragraphs(text) : code(text)),
-    );
     const { cost = 0, solution = true } = this.model.get("rules") ?? {};
-    const more = this.live && hints.length < (solution ? 4 : 3);
-    const last = solution && (hints.length >= 3 || solved);
+    if (this.told.childElementCount > hints.length) this.told.replaceChildren();
+    const known = this.told.childElementCount;
+    for (let at = known; at < hints.length; at++) {
+      const text = at < 3 ? paragraphs(hints[at]) : [code(hints[at])];
+      this.told.append(h("div", { class: "help", tabindex: "-1" }, h("b", {}, names()[at]), text));
+    }
     const price =
-      !cost || solved ? "" : cost > 1 ? t(", costs {cost} points", { cost }) : t(", costs 1 point");
-    const button = h(
-      "button",
-      {
-        type: "button",
-        class: "small",
-        onclick: () => {
-          this.model.set("wanted", last ? 4 : hints.length + 1);
-          this.model.save_changes();
-        },
-      },
-      last
-        ? solved
-          ? t("A solution")
-          : cost
-            ? t("Give up: a solution, costs all points")
-            : t("Give up: a solution")
-        : t("Hint {at} of 3{price}", { at: hints.length + 1, price }),
-    );
-    this.helps.replaceChildren(...texts, ...(more ? [button] : []));
+      !cost || this.solved
+        ? ""
+        : cost > 1
+          ? t(", costs {cost} points", { cost })
+          : t(", costs 1 point");
+    this.more.textContent = this.atLast
+      ? this.solved
+        ? t("A solution")
+        : cost
+          ? t("Give up: a solution, costs all points")
+          : t("Give up: a solution")
+      : t("Hint {at} of 3{price}", { at: hints.length + 1, price });
+    const more = this.live && hints.length < (solution ? 4 : 3);
+    // from a button that goes, the focus goes to what it has brought
+    if (!more && this.more === document.activeElement) this.told.lastElementChild?.focus();
+    this.more.hidden = !more;
   }
 }
 
@@ -612,7 +661,7 @@ function rowOf(row, button) {
       {},
       row.title,
       row.says ? h("small", {}, row.says) : null,
-      row.place?.text ? code(row.place.text) : null,
+      row.place?.text ? code(setOut(row.place.text)) : null,
       button,
     ),
     pointsOf(row.points, row.of),

@@ -1,7 +1,7 @@
 // Counts of cache misses in the stepper: among the facts of a step, as columns over all steps, and
 // as a roofline. They are exact and made in Python (mlc_lab/observe/count_steps.py).
 
-import { closest, digits, duration, h, later, percent, sure } from "./dom.js";
+import { bytesText, closest, digits, duration, h, later, percent, sure } from "./dom.js";
 import { bytesByLevel, drawRoofline } from "./roofline.js";
 import { t } from "./words.js";
 
@@ -66,7 +66,7 @@ export function countFacts(cost) {
   const memory = bytesByLevel(counts).memory;
   found.push({
     name: t("From memory"),
-    value: `${about}${amount(memory)}B`,
+    value: `${about}${bytesText(memory)}`,
     title: t("{count} bytes", { count: full(memory) }),
   });
   if (counts.sharing) {

@@ -77,6 +77,25 @@ export function digits(value) {
   return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
+/** @type {[number, string][]} */
+const UNITS = [
+  [1e9, "GB"],
+  [1e6, "MB"],
+  [1e3, "kB"],
+];
+
+/**
+ * A number of bytes as "37 kB".
+ * @param {number | null | undefined} size
+ */
+export function bytesText(size) {
+  if (size === null || size === undefined) return "unknown";
+  for (const [unit, name] of UNITS) {
+    if (size >= unit) return `${Number((size / unit).toPrecision(3))} ${name}`;
+  }
+  return `${size} B`;
+}
+
 /**
  * Seconds as "12.3 ms".
  * @param {number} seconds

@@ -3,7 +3,7 @@
 // Draws a graph (see mlc_lab/observe/graph.py) that is laid out already, and knows nothing of
 // compilers. The model is anywidget's in a notebook and an object like it in an exported page.
 
-import { closest, copyButton, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
+import { bytesText, closest, copyButton, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { PaneTools } from "./panes.js";
 import { SVG, svg } from "./svg.js";
@@ -27,25 +27,6 @@ const kinds = () => ({
 });
 const VALUE_KINDS = new Set(["param", "constant", "output", "tuple", "item"]);
 const LINE = 16;
-
-/** @type {[number, string][]} */
-const UNITS = [
-  [1e9, "GB"],
-  [1e6, "MB"],
-  [1e3, "kB"],
-];
-
-/**
- * A number of bytes as "37 kB".
- * @param {number | null | undefined} size
- */
-export function bytesText(size) {
-  if (size === null || size === undefined) return "unknown";
-  for (const [unit, name] of UNITS) {
-    if (size >= unit) return `${Number((size / unit).toPrecision(3))} ${name}`;
-  }
-  return `${size} B`;
-}
 
 /**
  * The lines of text in a node's box; the layout has made room for just these.
@@ -262,6 +243,7 @@ export class GraphDrawing {
   /** @param {boolean} keep */
   draw(keep) {
     const focused = keep && this.selected;
+    const held = this.canvas.contains(document.activeElement);
     /** @type {Data.Layout} */
     const placed = this.model.get("drawing");
     this.placed = placed;
@@ -323,6 +305,7 @@ export class GraphDrawing {
     if (!this.selected && placed.boxes.length) {
       this.elements.get(placed.boxes[0][0])?.setAttribute("tabindex", "0");
     }
+    if (held) this.canvas.querySelector('[tabindex="0"]')?.focus(); // whoever opened a group goes on
   }
 
   /**

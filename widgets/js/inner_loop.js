@@ -64,9 +64,15 @@ export class InnerLoopPane {
     if (waits && this.#inner) return;
     this.#inner = inner;
     const text = inner?.text ?? [];
-    this.#head.textContent = text.length
-      ? t("Inner loop in machine code: {count} instructions", { count: text.length })
-      : t("Inner loop in machine code");
+    const count = inner?.instructions ?? text.length;
+    this.#head.textContent = !text.length
+      ? t("Inner loop in machine code")
+      : text.length < count
+        ? t("Inner loop in machine code: the first {shown} of {count} instructions", {
+            shown: text.length,
+            count,
+          })
+        : t("Inner loop in machine code: {count} instructions", { count });
     this.#held.replaceChildren(
       ...(inner?.held ?? []).map(({ registers, what }) => {
         const pressed = what === this.#marked;
@@ -90,7 +96,9 @@ export class InnerLoopPane {
     }
     const group = inner?.held?.find((one) => one.what === this.#marked);
     const wanted = new Set(group?.registers.map(register));
-    this.#text.innerHTML = `<pre>${text.map((line) => this.#line(line, wanted)).join("\n")}</pre>`;
+    const onStack = new Set(inner?.on_stack);
+    const lines = text.map((line, n) => this.#line(line, wanted, onStack.has(n)));
+    this.#text.innerHTML = `<pre>${lines.join("\n")}</pre>`;
   }
 
   /** @param {string} what */
@@ -102,9 +110,9 @@ export class InnerLoopPane {
   /**
    * @param {string} line
    * @param {Set<string>} wanted
+   * @param {boolean} spill
    */
-  #line(line, wanted) {
-    const spill = /\((%rsp|%rbp)|\[(rsp|rbp|sp)/.test(line);
+  #line(line, wanted, spill) {
     const code = codeTokens(line)
       .map(([kind, part]) => {
         const name = part.match(REGISTER)?.[0];

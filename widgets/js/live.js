@@ -280,7 +280,9 @@ export class Live {
     const shown = all ? knob.labels : [knob.labels[0], knob.labels[knob.labels.length - 1]];
     // so far apart that they do not touch on the narrowest slider, some 150 pixels wide
     const widest = Math.max(...shown.map((label) => label.length)) + 1;
-    const every = Math.ceil((widest * 6.6 * (shown.length - 1)) / 150) || 1;
+    const wide = widest * 6.6 * (shown.length - 1);
+    const every = Math.ceil(wide / 150) || 1;
+    const dense = wide > 210 ? " dense" : "";
     const ticks = shown.map((label, n) =>
       h("span", { class: all && n % every ? "more" : "" }, label),
     );
@@ -289,7 +291,7 @@ export class Live {
       { class: "knob" },
       h("div", { class: "head" }, h("span", {}, knob.name), output),
       input,
-      h("div", { class: `of ${all ? "ticks" : "ends"}`, "aria-hidden": "true" }, ...ticks),
+      h("div", { class: `of ${all ? `ticks${dense}` : "ends"}`, "aria-hidden": "true" }, ...ticks),
     );
     const draw = () => {
       const value = Number(this.state[at]);
@@ -704,8 +706,14 @@ export class Live {
               of: inner.of,
               spills: inner.spills,
             })
-          : t("{count} of {of}", { count: inner.registers, of: inner.of }),
-        kind: inner.spills ? "bad" : "",
+          : inner.reloads
+            ? t("{count} of {of}, {reloads} reloads", {
+                count: inner.registers,
+                of: inner.of,
+                reloads: inner.reloads,
+              })
+            : t("{count} of {of}", { count: inner.registers, of: inner.of }),
+        kind: inner.spills || inner.reloads ? "bad" : "",
       });
     }
     if (cost.time) {
@@ -938,6 +946,7 @@ export class Live {
       })
     );
     const current = [...this.trail.keys()].indexOf(key);
+    const held = this.#roofline.contains(document.activeElement);
     this.#roofline.innerHTML = drawRoofline(
       recording,
       "memory",
@@ -945,6 +954,11 @@ export class Live {
       Math.floor(this.#roofline.clientWidth),
       "state",
     );
+    if (held) {
+      const points = this.#roofline.querySelectorAll(".point");
+      const here = [...points].find((point) => point.matches(".current")) ?? points[0];
+      here?.focus({ preventScroll: true });
+    }
   }
 }
 

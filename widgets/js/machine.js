@@ -3,8 +3,7 @@
 //
 // Draws a recorded run (see mlc_lab/observe/machine_run.py) and knows nothing of compilers.
 
-import { closest, duration, h, later, OWN_KEYS } from "./dom.js";
-import { bytesText } from "./graph.js";
+import { bytesText, closest, duration, h, later, OWN_KEYS } from "./dom.js";
 import { KernelPanel } from "./kernel_panel.js";
 import { PaneTools } from "./panes.js";
 import { svg } from "./svg.js";

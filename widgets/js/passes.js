@@ -2,8 +2,8 @@
 //
 // Draws a recording of passes (see mlc_lab/observe/passes.py) and knows nothing of compilers.
 
-import { closest, duration, h, later, sure } from "./dom.js";
-import { bytesText, GraphDrawing } from "./graph.js";
+import { bytesText, closest, duration, h, later, sure } from "./dom.js";
+import { GraphDrawing } from "./graph.js";
 import { PageModel } from "./page.js";
 import { PaneTools } from "./panes.js";
 import { Programs, SideBySide } from "./program.js";

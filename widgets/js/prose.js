@@ -36,7 +36,7 @@ export function parts(text) {
  * it has a place there.
  * @param {MutationRecord} change
  */
-function isText({ target, addedNodes }) {
+function isNews({ target, addedNodes }) {
   if (target instanceof Element && target.closest(TEXTS)) return true;
   const either = `${TEXTS}, [${NAMES}]`;
   return [...addedNodes].some(
@@ -91,7 +91,7 @@ export class Prose {
     root.setAttribute(NAMES, JSON.stringify(knobs.filter(isNumber).map((k) => k.name)));
     this.#observer = new MutationObserver((changes) => {
       // not for each node of a cell that is being drawn
-      if (changes.some(isText)) this.#waits ||= setTimeout(() => this.#scan(), 100);
+      if (changes.some(isNews)) this.#waits ||= setTimeout(() => this.#scan(), 100);
     });
     this.#scan();
   }

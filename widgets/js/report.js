@@ -650,7 +650,8 @@ class Report {
       {
         type: "button",
         onclick: () => {
-          button.disabled = true;
+          if (button.getAttribute("aria-disabled") === "true") return;
+          button.setAttribute("aria-disabled", "true");
           button.textContent = t("Reading ...");
           this.model.set("asked", { exercise, student, at: Date.now() });
           this.model.save_changes();

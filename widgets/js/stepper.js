@@ -859,6 +859,7 @@ export class Stepper {
   drawInstruction(step) {
     const doc = this.recording.docs[step.op] || {};
     this.now.replaceChildren(...coloured(step.python));
+    this.now.tabIndex = step.python ? 0 : -1; // nothing is scrolled in an empty line
     this.meaning.replaceChildren(
       ...(doc.meaning || "").split("`").map((part, i) => (i % 2 ? h("code", {}, part) : part)),
     );

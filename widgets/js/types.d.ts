@@ -125,9 +125,13 @@ declare namespace Data {
     registers?: number;
     of?: number;
     spills?: number;
+    reloads?: number;
     /** What lives in which vector register. */
     held?: { registers: string[]; what: string }[];
+    /** The instructions, of a long loop the first ones. */
     text?: string[];
+    /** Which of these spill a register or load it again. */
+    on_stack?: number[];
     message?: string;
   }
 
