@@ -38,15 +38,20 @@ after `LiftTransformParams()`::
             gv = R.matmul(x, wt)
             R.output(gv)
         return gv
+
+A size that only shapes of weights say is handed on too, as a shape before the lifted values: a
+lifted value of `n * 2` elements does not say what n is.
 """
 
 from __future__ import annotations
 
+from ...tir.expr import Var as TirVar
+from ..analysis import free_symbolic_vars
 from ..normal import merge_blocks
-from ..struct_info import tir_vars_in_struct_info
+from ..struct_info import ShapeStructInfo, tir_vars_in_struct_info
 from .rewriting import (
     Binding, DataflowBlock, DataflowVar, Function, IRModule, MatchCast, Pass, PassContext, Replacer,
-    SeqExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, add_function, attr,
+    SeqExpr, ShapeExpr, Tuple, TupleGetItem, TupleStructInfo, Var, VarBinding, add_function, attr,
     bindings_of, is_exported, make_pass, op_name, replace_functions, same_bindings, used_vars,
     with_own_dims,
 )
@@ -92,8 +97,12 @@ def _split(func: Function) -> tuple[Function, Function]:
         if binding.var not in gone:
             wanted.update(dict.fromkeys(v for v in used_vars(binding) if v in ready))
     wanted.update(dict.fromkeys(v for v in used_vars(func.body.body) if v in ready))
-    return (_runtime(func, inputs, list(wanted), gone),
-            _transform(weights, lifted, list(wanted)))
+    runtime = _runtime(func, inputs, list(wanted), gone)
+    sizes = free_symbolic_vars(runtime)
+    if sizes:
+        handed = Var("vars_from_compile_time_params", ShapeStructInfo(sizes))
+        runtime = runtime.replace(params=(*inputs, handed, *runtime.params[count:]))
+    return runtime, _transform(weights, lifted, list(wanted), sizes)
 
 
 def _liftable(binding: Binding, ready: set[Var], dims: set) -> bool:
@@ -119,8 +128,9 @@ def _runtime(func: Function, inputs: tuple, wanted: list[Var], gone: set[Var]) -
     return Function.from_fields(params, body, func.ret_struct_info, func.is_pure, func.attrs)
 
 
-def _transform(weights: tuple, lifted: list[Binding], wanted: list[Var]) -> Function:
-    """The function that computes the lifted values from all weights."""
+def _transform(weights: tuple, lifted: list[Binding], wanted: list[Var],
+               sizes: list[TirVar]) -> Function:
+    """The function that computes the lifted values, and says sizes, from all weights."""
     whole = Var("model_params", TupleStructInfo([w.struct_info_ for w in weights]))
     index = {w: i for i, w in enumerate(weights)}
     table: dict[Var, Var] = {}
@@ -138,7 +148,7 @@ def _transform(weights: tuple, lifted: list[Binding], wanted: list[Var]) -> Func
         table[binding.var] = DataflowVar(binding.var.name_hint, binding.var.struct_info_)
         out.append(Replacer(table)(binding))
     need(wanted)
-    result = Tuple([table[v] for v in wanted])
+    result = Tuple([*([ShapeExpr(sizes)] if sizes else []), *(table[v] for v in wanted)])
     gv = Var("output_tuple", result.struct_info_)
     out.append(VarBinding(gv, result))
     body = SeqExpr([DataflowBlock(out)], gv)

@@ -8,6 +8,7 @@ from mlc_lab import relax
 from mlc_lab.relax import op as R
 from mlc_lab.relax import transform as X
 from mlc_lab.relax.libraries import get_pattern, get_patterns_with_prefix, register_library
+from mlc_lab.script import from_source
 from mlc_lab.tir import PrimFunc
 
 from .run import Evaluator, Run, same_results
@@ -311,3 +312,29 @@ def test_a_product_with_a_transposed_weight_reads_it_as_it_is(shape):
     assert not calls(new, "relax.permute_dims") and len(calls(new, "relax.call_tir")) == 1
     assert relax.analysis.well_formed(new)
     same_results(Run(new)(*arrays), np.maximum(arrays[0] @ arrays[1].T, 0))
+
+
+def test_sizes_that_only_weights_say_are_handed_on():
+    mod = from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((1, 4), "float32"), w: R.Tensor((1, "n"), "float32")
+             ) -> R.Tensor((1, "n * 2"), "float32"):
+        n = T.int64()
+        R.func_attr({"num_input": 1})
+        with R.dataflow():
+            twice: R.Tensor((1, n * 2), "float32") = R.concat((w, w), axis=1)
+            total: R.Tensor((1, 1), "float32") = R.sum(x, axis=[1], keepdims=True)
+            gv: R.Tensor((1, n * 2), "float32") = R.multiply(twice, total)
+            R.output(gv)
+        return gv
+""")
+    lifted = X.LiftTransformParams()(mod)
+    assert relax.analysis.well_formed(lifted)
+    assert from_source(lifted.script()).script() == lifted.script()
+    x, w = np.ones((1, 4), "float32"), np.arange(3, dtype="float32").reshape(1, 3)
+    vm = relax.VirtualMachine(relax.build(lifted, "llvm"), mlc_lab.cpu())
+    given = vm["main_transform_params"]((mlc_lab.nd.array(w),))
+    got = vm["main"](mlc_lab.nd.array(x), *given).numpy()
+    np.testing.assert_array_equal(got, np.concatenate([w, w], axis=1) * 4)
