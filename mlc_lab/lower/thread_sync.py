@@ -31,6 +31,9 @@ becomes::
     if threadIdx_x < 24:
         B[threadIdx_x] = S[23 - threadIdx_x]
 
+The same is done where threads reduce together inside of such a branch, all of which have to come
+there; those whose condition does not hold bring nothing along.
+
 Where it cannot (the condition reads memory that changes, or a loop runs a different number of times
 in each thread), the program is refused.
 
@@ -203,7 +206,10 @@ class _Sync:
 
     def _exchanges(self, s: Stmt) -> bool:
         """Whether threads exchange values between the statements inside of a branch or a loop that
-        they take differently: through memory of which each has more than an element of its own."""
+        they take differently: through memory of which each has more than an element of its own, or
+        to reduce together."""
+        if type(s) is not While and any(map(_is_allreduce, all_statements(s))):
+            return True
         reads, writes = self.accesses(s)
         shared = {memory for memory in reads.keys() & writes.keys()
                   if not self._own_elements(s, memory)}
@@ -346,7 +352,16 @@ def _guarded(condition: PrimExpr, s: Stmt) -> Stmt:
             type(s) in (AttrStmt, Allocate, DeclBuffer)):
         inner: Any = s
         return inner.replace(body=_guarded(condition, inner.body))
+    if _is_allreduce(s):
+        return Evaluate(_with_condition(s.value, condition))  # type: ignore[attr-defined]
     return s if is_barrier(s) else IfThenElse(condition, s, None)
+
+
+def _with_condition(call: Call, condition: PrimExpr) -> Call:
+    """A reduction across threads to which those bring a value for which a condition holds too."""
+    at = 1 + (as_int(call.args[0]) or 0)
+    both = condition if as_int(call.args[at]) == 1 else op.logical_and(condition, call.args[at])
+    return call.replace(args=(*call.args[:at], both, *call.args[at + 1:]))
 
 
 def _reads(e: PrimExpr) -> bool:
@@ -367,6 +382,11 @@ def is_barrier(s: Stmt) -> bool:
         getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
 
 
+def _is_allreduce(s: Stmt) -> bool:
+    return type(s) is Evaluate and (
+        getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_thread_allreduce")
+
+
 class _Kernels(Mutator):
     """Barriers in each kernel: outside of kernels none are needed, as they run one after the other.
     """
@@ -385,7 +405,8 @@ class _Kernels(Mutator):
                     if type(s) is AttrStmt and s.attr_key == "async_scope"
                     for x in all_statements(s) if type(x) is BufferStore}
         sync = _Sync(found.exchanged() | arriving, found.written, places, arriving)
-        return sync.visit(node, _State()) if any(sync.accesses(node)) else node
+        needed = any(sync.accesses(node)) or any(map(_is_allreduce, all_statements(node)))
+        return sync.visit(node, _State()) if needed else node
 
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
