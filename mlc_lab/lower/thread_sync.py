@@ -59,7 +59,7 @@ from ..tir.expr import (
     BufferLoad, Call, IterVar, PrimExpr, Range, StringImm, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, all_statements, pre_order, uses_var
+from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt,
@@ -177,7 +177,8 @@ class _Sync:
                 self.threads.add(s.node.var)
                 self.extents[s.node.var] = self.places.ranges[s.node.var]
             return s.replace(body=self.visit(s.body, state))
-        if type(s) is For and not self._differs(s.min) and not self._differs(s.extent):
+        if type(s) is For and not self._differs(s.min) and not self._differs(s.extent) and not (
+                self._left_apart(s.body)):
             return self._loop(s, state)
         if type(s) is IfThenElse and not self._differs(s.condition):
             return self._branch(s, state)
@@ -300,6 +301,8 @@ class _Sync:
         else:
             stops = heads[-1][2] and type(s) is not While and (
                 type(s) is not For or (as_int(s.extent) or 0) > 0)
+        if leaves_loop(inner.body if type(s) is For else s):
+            stops = False  # what leaves may come before it
         return found.reads, found.writes, stops
 
     def _written_apart(self, loop: For, memory: Var) -> bool:
@@ -327,6 +330,14 @@ class _Sync:
         if then is s.then_case and case is s.else_case:
             return s
         return IfThenElse(s.condition, then, case)
+
+    def _left_apart(self, body: Stmt) -> bool:
+        """Whether threads may leave a loop, or a round of it, apart from others."""
+        if not leaves_loop(body):
+            return False
+        if type(body) is IfThenElse and self._differs(body.condition):
+            return True
+        return any(self._left_apart(s) for s in body.children() if isinstance(s, Stmt))
 
     def _differs(self, e: PrimExpr) -> bool:
         """Whether threads may see different values of an expression."""
