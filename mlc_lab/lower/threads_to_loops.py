@@ -142,8 +142,8 @@ class _Block:
         _, value, by, width, _ = shuffle.args
         store: Any = s
         read = {x.buffer.data for x in pre_order(value) if type(x) is BufferLoad}
-        if type(s) is BufferStore and s.value is shuffle and len(shuffles_of(s)) == 1 and (
-                read <= self.own - {s.buffer.data}):
+        plain = type(s) is BufferStore and s.value is shuffle and len(shuffles_of(s)) == 1
+        if plain and read <= self.own - {store.buffer.data}:
             place, count = self._number()
             number = source_of(shuffle, place, count, by, width, Select)
             table = {}
@@ -155,10 +155,16 @@ class _Block:
                 number = op.floordiv(number, many)
             return self._each(store.replace(value=substitute(value, table)))
         memory = decl_buffer((1,), shuffle.dtype, "lane", scope="local")
-        instead = _Instead(shuffle, BufferLoad(memory, (0,)))
-        later = instead.visit(s) if type(s) is BufferStore else store.replace(
-            value=instead.visit(store.value))
-        body = seq(BufferStore(memory, shuffle, (0,)), later)
+        load = BufferLoad(memory, (0,))
+        if plain:  # what is read must be of the thread
+            mask, _, *rest = shuffle.args
+            told = shuffle.replace(args=(mask, load, *rest))
+            body = seq(BufferStore(memory, value, (0,)), store.replace(value=told))
+        else:
+            instead = _Instead(shuffle, load)
+            later = instead.visit(s) if type(s) is BufferStore else store.replace(
+                value=instead.visit(store.value))
+            body = seq(BufferStore(memory, shuffle, (0,)), later)
         return self.run(Allocate.from_fields(memory.data, memory.dtype, memory.shape, TRUE,
                                              DeclBuffer.from_fields(memory, body), EMPTY))
 
