@@ -40,7 +40,7 @@ from .interp_expr import Code
 from .interp_memory import (
     AssertionFailed, InterpError, OutOfBounds, View, allocate, bind_arguments,
 )
-from .interp_threads import GPU_CALLS, KernelCompiler
+from .interp_threads import GPU_CALLS, Break, Continue, KernelCompiler
 
 if TYPE_CHECKING:
     from ..tir.expr import PrimExpr
@@ -212,9 +212,9 @@ class InterpCompiler(KernelCompiler):
                 env[slot] = i
                 try:
                     body(env)
-                except _Continue:
+                except Continue:
                     pass
-                except _Break:
+                except Break:
                     break
 
         return loop_with_exits if leaves else loop
@@ -226,9 +226,9 @@ class InterpCompiler(KernelCompiler):
             while condition(env):
                 try:
                     body(env)
-                except _Continue:
+                except Continue:
                     pass
-                except _Break:
+                except Break:
                     break
 
         return loop
@@ -563,14 +563,6 @@ class InterpCompiler(KernelCompiler):
         return leave
 
 
-class _Break(Exception):
-    """break_loop"""
-
-
-class _Continue(Exception):
-    """continue_loop"""
-
-
 def _raiser(error: type[Exception]) -> Callable:
     def compile_call(self: InterpCompiler, e: Call) -> Code:
         def leave(env: list) -> None:
@@ -617,8 +609,8 @@ _STMTS: dict[type, Callable] = {
 def _install_calls() -> None:
     from .interp_expr import _CALLS
 
-    _CALLS.update({"ret": InterpCompiler._return, "break_loop": _raiser(_Break),
-                   "continue_loop": _raiser(_Continue), **GPU_CALLS})
+    _CALLS.update({"ret": InterpCompiler._return, "break_loop": _raiser(Break),
+                   "continue_loop": _raiser(Continue), **GPU_CALLS})
 
 
 _install_calls()

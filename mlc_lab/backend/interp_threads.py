@@ -33,6 +33,14 @@ _BARRIERS = {"tir.tvm_storage_sync", "tir.tvm_thread_allreduce"}
 _WARP = "warp"
 
 
+class Break(Exception):
+    """break_loop"""
+
+
+class Continue(Exception):
+    """continue_loop"""
+
+
 def has_thread_extent(body: Any) -> bool:
     """Whether a GPU kernel occurs under `body`."""
     return any(type(s) is S.AttrStmt and s.attr_key == "thread_extent" for s in pre_order(body))
@@ -190,7 +198,12 @@ class KernelCompiler(AccessCompiler):
             begin = start(env)
             for i in range(begin, begin + extent(env)):
                 env[slot] = i
-                yield from body(env)
+                try:
+                    yield from body(env)
+                except Continue:
+                    continue
+                except Break:
+                    break
 
         return run
 
@@ -199,7 +212,12 @@ class KernelCompiler(AccessCompiler):
 
         def run(env: list) -> Iterator:
             while condition(env):
-                yield from body(env)
+                try:
+                    yield from body(env)
+                except Continue:
+                    continue
+                except Break:
+                    break
 
         return run
 

@@ -248,7 +248,7 @@ def call(e: E.Call, env: Env, lane: int) -> Any:
         case "likely":
             return value(args[0], env, lane)
         case "tvm_warp_shuffle" | "tvm_warp_shuffle_up" | "tvm_warp_shuffle_down":
-            if e not in (env.shuffled or ()):
+            if env.shuffled is None or e not in env.shuffled:
                 raise InterpError("a shuffle stands in a kernel, in the value of a store or of a "
                                   "name")
             return env.shuffled[e]

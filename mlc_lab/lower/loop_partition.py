@@ -321,7 +321,8 @@ class _Partition(Mutator):
 
     def _differs_by_thread(self, condition: PrimExpr, body: Stmt) -> bool:
         """Whether threads that meet at barriers would run different pieces. Barriers stand inside
-        of what reads shared memory that it writes; what only fetches has them before and after."""
+        of what reads shared memory that it writes; what only fetches has them before and after.
+        Threads that reduce together meet as well."""
         if not any(uses_var(condition, lane) for lane in self.lanes):
             return False
         read, written = set(), set()
@@ -331,6 +332,8 @@ class _Partition(Mutator):
             elif isinstance(item, BufferStore):
                 written.add(item.buffer.data)
             elif isinstance(item, Call):  # what gets a pointer may do both
+                if getattr(item.op, "name", "") == "tir.tvm_thread_allreduce":
+                    return True
                 passed = {v for v in item.args if isinstance(v, Var)}
                 read |= passed
                 written |= passed

@@ -27,7 +27,7 @@ After::
             C[0] = all[0]
 
 Where threads have one iteration each, without a condition, `own` is left out: they combine what
-comes in. The block around has the memory.
+comes in. The block around has the memory; under a condition, a block of its own.
 
 Where the result is in local memory, all threads store it; else one of them does. The loops that
 drive the reduction are the innermost ones around the block; a loop of threads may stand among them.
@@ -50,8 +50,8 @@ from ..tir.expr import (
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import (
-    TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind, LetStmt,
-    SeqStmt, Stmt, seq,
+    TRUE, AttrStmt, Block, BlockRealize, BufferRegion, BufferStore, Evaluate, For, ForKind,
+    IfThenElse, LetStmt, SeqStmt, Stmt, seq,
 )
 from .common import LowerError, function_pass
 
@@ -68,6 +68,7 @@ class _CrossThread(Mutator):
         self.around: set[Var] = set()
         #: memory of reductions, for the innermost block around
         self.memory: list[Buffer] = []
+        self.conditional = False  # whether a condition stands around, in the innermost block
 
     def visit(self, node: Node) -> Any:
         """Expressions hold no blocks: they are left alone."""
@@ -95,6 +96,9 @@ class _CrossThread(Mutator):
                 self.around -= known
                 made = _Reduction(self.name, chain, inner, driven, before)
                 nest = made.nest()
+                if self.conditional:
+                    return BlockRealize((), TRUE, Block((), (), (), "", nest,
+                                                        alloc_buffers=made.memory))
                 self.memory += made.memory
                 return nest
         if node.kind is ForKind.THREAD_BINDING:
@@ -104,9 +108,17 @@ class _CrossThread(Mutator):
         self.around.remove(node.loop_var)
         return new
 
+    def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
+        before, self.conditional = self.conditional, True
+        new = self.default(node)
+        self.conditional = before
+        return new
+
     def visit_Block(self, node: Block) -> Stmt:
         outside, self.memory = self.memory, []
+        before, self.conditional = self.conditional, False
         new = self.default(node)
+        self.conditional = before
         if self.memory:
             new = new.replace(alloc_buffers=(*new.alloc_buffers, *self.memory))
         self.memory = outside

@@ -31,6 +31,9 @@ becomes::
     if threadIdx_x < 24:
         B[threadIdx_x] = S[23 - threadIdx_x]
 
+The same is done where threads reduce together inside of such a branch, all of which have to come
+there; those whose condition does not hold bring nothing along.
+
 Where it cannot (the condition reads memory that changes, or a loop runs a different number of times
 in each thread), the program is refused.
 
@@ -56,7 +59,7 @@ from ..tir.expr import (
     BufferLoad, Call, IterVar, PrimExpr, Range, StringImm, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, all_statements, pre_order, uses_var
+from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt, Stmt,
@@ -174,7 +177,8 @@ class _Sync:
                 self.threads.add(s.node.var)
                 self.extents[s.node.var] = self.places.ranges[s.node.var]
             return s.replace(body=self.visit(s.body, state))
-        if type(s) is For and not self._differs(s.min) and not self._differs(s.extent):
+        if type(s) is For and not self._differs(s.min) and not self._differs(s.extent) and not (
+                self._left_apart(s.body)):
             return self._loop(s, state)
         if type(s) is IfThenElse and not self._differs(s.condition):
             return self._branch(s, state)
@@ -203,7 +207,10 @@ class _Sync:
 
     def _exchanges(self, s: Stmt) -> bool:
         """Whether threads exchange values between the statements inside of a branch or a loop that
-        they take differently: through memory of which each has more than an element of its own."""
+        they take differently: through memory of which each has more than an element of its own, or
+        to reduce together."""
+        if type(s) is not While and any(map(_is_allreduce, all_statements(s))):
+            return True
         reads, writes = self.accesses(s)
         shared = {memory for memory in reads.keys() & writes.keys()
                   if not self._own_elements(s, memory)}
@@ -294,6 +301,8 @@ class _Sync:
         else:
             stops = heads[-1][2] and type(s) is not While and (
                 type(s) is not For or (as_int(s.extent) or 0) > 0)
+        if leaves_loop(inner.body if type(s) is For else s):
+            stops = False  # what leaves may come before it
         return found.reads, found.writes, stops
 
     def _written_apart(self, loop: For, memory: Var) -> bool:
@@ -322,6 +331,14 @@ class _Sync:
             return s
         return IfThenElse(s.condition, then, case)
 
+    def _left_apart(self, body: Stmt) -> bool:
+        """Whether threads may leave a loop, or a round of it, apart from others."""
+        if not leaves_loop(body):
+            return False
+        if type(body) is IfThenElse and self._differs(body.condition):
+            return True
+        return any(self._left_apart(s) for s in body.children() if isinstance(s, Stmt))
+
     def _differs(self, e: PrimExpr) -> bool:
         """Whether threads may see different values of an expression."""
         return uses_var(e, self.threads) or any(
@@ -346,7 +363,16 @@ def _guarded(condition: PrimExpr, s: Stmt) -> Stmt:
             type(s) in (AttrStmt, Allocate, DeclBuffer)):
         inner: Any = s
         return inner.replace(body=_guarded(condition, inner.body))
+    if _is_allreduce(s):
+        return Evaluate(_with_condition(s.value, condition))  # type: ignore[attr-defined]
     return s if is_barrier(s) else IfThenElse(condition, s, None)
+
+
+def _with_condition(call: Call, condition: PrimExpr) -> Call:
+    """A reduction across threads to which those bring a value for which a condition holds too."""
+    at = 1 + (as_int(call.args[0]) or 0)
+    both = condition if as_int(call.args[at]) == 1 else op.logical_and(condition, call.args[at])
+    return call.replace(args=(*call.args[:at], both, *call.args[at + 1:]))
 
 
 def _reads(e: PrimExpr) -> bool:
@@ -367,6 +393,11 @@ def is_barrier(s: Stmt) -> bool:
         getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_storage_sync")
 
 
+def _is_allreduce(s: Stmt) -> bool:
+    return type(s) is Evaluate and (
+        getattr(getattr(s.value, "op", None), "name", "") == "tir.tvm_thread_allreduce")
+
+
 class _Kernels(Mutator):
     """Barriers in each kernel: outside of kernels none are needed, as they run one after the other.
     """
@@ -385,7 +416,8 @@ class _Kernels(Mutator):
                     if type(s) is AttrStmt and s.attr_key == "async_scope"
                     for x in all_statements(s) if type(x) is BufferStore}
         sync = _Sync(found.exchanged() | arriving, found.written, places, arriving)
-        return sync.visit(node, _State()) if any(sync.accesses(node)) else node
+        needed = any(sync.accesses(node)) or any(map(_is_allreduce, all_statements(node)))
+        return sync.visit(node, _State()) if needed else node
 
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:

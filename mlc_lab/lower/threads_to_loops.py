@@ -47,7 +47,9 @@ from ..tir import op
 from ..tir.buffer import Buffer, decl_buffer
 from ..tir.expr import BufferLoad, Call, PointerType, PrimExpr, Ramp, Select, Var
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, all_statements, pre_order, substitute, uses_var
+from ..tir.functor import (
+    Mutator, all_statements, leaves_loop, pre_order, substitute, uses_var,
+)
 from ..tir.shuffles import shuffles_of, source_of
 from ..tir.stmt import (
     EMPTY, TRUE, Allocate, AssertStmt, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, ForKind,
@@ -77,11 +79,11 @@ class _Block:
         self.own: set[Var] = set()
 
     def waits(self, s: Stmt) -> bool:
-        """Whether a statement has a barrier or a shuffle inside."""
+        """Whether a statement has a barrier or a shuffle inside, or leaves the loop around."""
         found = self.waiting.get(s)
         if found is None:
-            found = self.waiting[s] = any(is_barrier(x) or bool(shuffles_of(x))
-                                          for x in all_statements(s))
+            found = self.waiting[s] = leaves_loop(s) or any(
+                is_barrier(x) or bool(shuffles_of(x)) for x in all_statements(s))
         return found
 
     def run(self, s: Stmt) -> Stmt:
@@ -90,6 +92,8 @@ class _Block:
             return self._each(s)
         if is_barrier(s):
             return seq()
+        if type(s) is Evaluate and leaves_loop(s):
+            return s
         shuffles = shuffles_of(s)
         if shuffles:
             return self._shuffle(s, shuffles[0])
@@ -121,8 +125,10 @@ class _Block:
         for e in parts:
             if uses_var(e, self.threads) or any(
                     type(x) is BufferLoad and self._is_own(x.buffer.data) for x in pre_order(e)):
-                what = "T.tvm_storage_sync" if any(map(is_barrier, all_statements(s))) else (
-                    "a shuffle")
+                inside = list(all_statements(s))
+                what = "T.tvm_storage_sync" if any(map(is_barrier, inside)) else (
+                    "a shuffle" if any(map(shuffles_of, inside)) else
+                    "the end of a loop with T.tvm_storage_sync or shuffles")
                 raise LowerError(
                     f"{self.name}: {what} stands under {e!r}, which differs from "
                     "thread to thread: on a GPU some would wait for ever. Move it out, to where "
@@ -136,8 +142,8 @@ class _Block:
         _, value, by, width, _ = shuffle.args
         store: Any = s
         read = {x.buffer.data for x in pre_order(value) if type(x) is BufferLoad}
-        if type(s) is BufferStore and s.value is shuffle and len(shuffles_of(s)) == 1 and (
-                read <= self.own - {s.buffer.data}):
+        plain = type(s) is BufferStore and s.value is shuffle and len(shuffles_of(s)) == 1
+        if plain and read <= self.own - {store.buffer.data}:
             place, count = self._number()
             number = source_of(shuffle, place, count, by, width, Select)
             table = {}
@@ -149,10 +155,16 @@ class _Block:
                 number = op.floordiv(number, many)
             return self._each(store.replace(value=substitute(value, table)))
         memory = decl_buffer((1,), shuffle.dtype, "lane", scope="local")
-        instead = _Instead(shuffle, BufferLoad(memory, (0,)))
-        later = instead.visit(s) if type(s) is BufferStore else store.replace(
-            value=instead.visit(store.value))
-        body = seq(BufferStore(memory, shuffle, (0,)), later)
+        load = BufferLoad(memory, (0,))
+        if plain:  # what is read must be of the thread
+            mask, _, *rest = shuffle.args
+            told = shuffle.replace(args=(mask, load, *rest))
+            body = seq(BufferStore(memory, value, (0,)), store.replace(value=told))
+        else:
+            instead = _Instead(shuffle, load)
+            later = instead.visit(s) if type(s) is BufferStore else store.replace(
+                value=instead.visit(store.value))
+            body = seq(BufferStore(memory, shuffle, (0,)), later)
         return self.run(Allocate.from_fields(memory.data, memory.dtype, memory.shape, TRUE,
                                              DeclBuffer.from_fields(memory, body), EMPTY))
 

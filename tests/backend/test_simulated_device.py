@@ -174,3 +174,29 @@ def test_blocks_and_threads_of_no_number_do_nothing():
     rt = tvm.build(mod, target="cuda")
     a, b = (tvm.nd.array(np.zeros(0, "float32"), tvm.cuda(0)) for _ in "ab")
     rt["main"](a, b, 1.0)
+
+
+def test_shuffles_as_they_are_written():
+    """Of global memory, in an expression, one inside of another, into the memory that is read."""
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((40,), "float32"), B: T.Buffer((40,), "float32")):
+    for t in T.thread_binding(40, thread="threadIdx.x"):
+        X = T.decl_buffer((1,), "float32", scope="local")
+        X[0] = T.tvm_warp_shuffle_up(T.uint32(255), A[t], 1, 8, 32)
+        X[0] = T.tvm_warp_shuffle(T.uint32(255), X[0], 3, 32, 32) + X[0]
+        X[0] = T.tvm_warp_shuffle_down(T.uint32(255), X[0], 2, 32, 32)
+        B[t] = X[0] * T.tvm_warp_shuffle_down(T.uint32(255), T.tvm_warp_shuffle(
+            T.uint32(255), X[0] + A[t], 1, 4, 32), 1, 32, 32)
+""")
+    args = [np.arange(40, dtype="float32"), np.zeros(40, "float32")]
+    lowered = lower(mod, target="cuda")
+    want = interpreted(lowered, args)
+    up = np.where(np.arange(40) % 8 > 0, np.arange(40) - 1, np.arange(40))
+    x = up + np.repeat(up[[3, 35]], [32, 8])
+    place = np.arange(40)
+    x = np.where((place % 32 + 2 < 32) & (place + 2 < 40), x[np.minimum(place + 2, 39)], x)
+    y = (x + place)[place // 4 * 4 + 1]
+    y = np.where((place % 32 + 1 < 32) & (place + 1 < 40), y[np.minimum(place + 1, 39)], y)
+    np.testing.assert_array_equal(want[1], x * y)
+    np.testing.assert_array_equal(on_device(mod, args)[1], want[1])

@@ -14,6 +14,8 @@ from mlc_lab.lower.scalarize_vectors import ScalarizeVectors
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
 
+from lower.thread_sums import together
+
 from .gpu_programs import PROGRAMS, elementwise, missing, tiled
 
 
@@ -119,3 +121,56 @@ def test_kernel_source_can_be_asked_for_alone():
         made = kernel_source(mod["main_kernel"], "main_kernel", kind)
         assert made.block == (16, 1, 1) and made.shared_bytes > 0
         assert [p.read_only for p in made.pointers] == [True, True, False]
+
+
+# -- shuffles -------------------------------------------------------------------------------------
+
+def kernel_text(mod, target):
+    """The source alone, which the device here may not take."""
+    kind = Target(target).kind.name
+    return kernel_source(lower(mod, target=target)["main_kernel"], "main_kernel", kind).text
+
+
+SUBGROUPS = " -supports_subgroups=1 -thread_warp_size=32"
+
+
+@pytest.mark.parametrize("target, words", [
+    ("cuda", ["__shfl_down_sync(", ", red_cross_thread_C[0], 16)", "__shfl_sync("]),
+    ("apple/m1-gpu", ["simd_shuffle_down(red_cross_thread_C[0], (ushort)(16))", "simd_shuffle("]),
+    ("webgpu" + SUBGROUPS, ["enable subgroups;", "subgroupShuffle(",
+                            "subgroupShuffleDown(red_cross_thread_C[0], u32(16))"]),
+    ("opencl" + SUBGROUPS, ["cl_khr_subgroup_shuffle_relative : enable", "sub_group_shuffle(",
+                            "sub_group_shuffle_down(red_cross_thread_C[0], (uint)(16))"]),
+])
+def test_each_dialect_has_its_shuffles(target, words):
+    text = kernel_text(together(threads=32), target)
+    for word in words:
+        assert word in text, text
+    assert "barrier" not in text.lower() and "__syncthreads" not in text
+
+
+def test_webgpu_numbers_the_threads_of_subgroups_along_one_axis():
+    text = kernel_text(together(threads=8, beside=4), "webgpu" + SUBGROUPS)
+    assert "@workgroup_size(32, 1, 1)" in text and "local_invocation_index" in text
+    assert "let threadIdx = vec3<u32>(thread % 8u, thread / 8u % 4u, thread / 32u);" in text
+
+
+def test_a_shuffle_of_a_part_of_a_warp_is_refused_where_there_is_none():
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32")):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        B[t] = T.tvm_warp_shuffle_up(T.uint32(255), A[t], 1, 8, 32)
+""")
+    assert "__shfl_up_sync(255u, A[threadIdx_x], 1, 8)" in kernel_text(mod, "cuda")
+    with pytest.raises(LowerError, match="no shuffle among 8 of 32 lanes; take whole warps"):
+        kernel_text(mod, "apple/m1-gpu")
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64", "int8", "uint16", "int64"])
+def test_nvrtc_compiles_shuffles_of_all_types(dtype):
+    if not nvrtc.available():
+        missing("cuda", "NVRTC is not there")
+    text = kernel_text(together("argmax", dtype, 2, 100, 100), "cuda")
+    for arch in ("sm_75", "sm_80", "sm_90"):
+        assert "shfl.sync" in nvrtc.compile_cuda(text, "kernel", arch, "ptx").decode()

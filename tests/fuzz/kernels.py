@@ -64,8 +64,8 @@ def main(A: T.Buffer(({rows}, {width}), "{dtype}"), D: T.Buffer(({rows},), "{dty
             C[v] = at
             D[v] = best
 """)
-    first, step = {"sum": ("0", "C[v] + A[v, vk]"),
-                   "max": ("-100", "T.max(C[v], A[v, vk])")}[reduce]
+    first, step = {"sum": (f"T.{dtype}(0)", "C[v] + A[v, vk]"),
+                   "max": (f'T.min_value("{dtype}")', "T.max(C[v], A[v, vk])")}[reduce]
     return from_source(f"""
 @T.prim_func
 def main(A: T.Buffer(({rows}, {width}), "{dtype}"), C: T.Buffer(({rows},), "{dtype}")):
@@ -73,7 +73,7 @@ def main(A: T.Buffer(({rows}, {width}), "{dtype}"), C: T.Buffer(({rows},), "{dty
         with T.block("C"):
             v, vk = T.axis.remap("SR", [i, k])
             with T.init():
-                C[v] = T.{dtype}({first})
+                C[v] = {first}
             C[v] = {step}
 """)
 
@@ -89,7 +89,7 @@ def main(A: T.Buffer(({rows}, {width}), "{dtype}"), O: T.Buffer(({rows}, {width}
         with T.block("M"):
             v, vk = T.axis.remap("SR", [i, k])
             with T.init():
-                M[v] = T.{dtype}(-100)
+                M[v] = T.min_value("{dtype}")
             M[v] = T.max(M[v], A[v, vk])
     for i, k in T.grid({rows}, {width}):
         with T.block("C"):
@@ -276,7 +276,9 @@ def _in_one(draw: Draw, sch: Schedule) -> None:
     """A block of threads for a row, or for several: all of them need what they have reduced."""
     threads = draw.choice(_TOGETHER)
     i, k = sch.get_loops("O")
-    i0, i1 = sch.split(i, [None, draw.choice([1, 2, 4])])
+    # in memory of a block a thread finds the rows of all
+    own = sch.get(sch.get_block("C")).writes[0].buffer.scope() == "local"
+    i0, i1 = sch.split(i, [None, draw.choice([1, 2, 4]) if own else 1])
     sch.bind(sch.split(k, [None, threads])[1], "threadIdx.x")
     sch.bind(i0, "blockIdx.x")
     _tried("bind", sch.bind, i1, "threadIdx.y")

@@ -10,11 +10,13 @@ from mlc_lab.backend.interp import interpret
 from mlc_lab.backend.meaning import evaluate
 from mlc_lab.lower import lower
 from mlc_lab.runtime import driver
+from mlc_lab.schedule import Schedule
+from mlc_lab.script import from_source
 from mlc_lab.tir import stmt as S
 from mlc_lab.tir.functor import pre_order
 from mlc_lab.tir.shuffles import is_shuffle
 
-from .thread_sums import arrays, of, expected, for_all, in_a_loop, together
+from .thread_sums import arrays, of, expected, for_all, in_a_loop, together, under_a_condition
 
 
 @pytest.fixture(autouse=True)
@@ -146,6 +148,52 @@ def test_all_threads_have_the_result(threads, beside):
         mod = for_all(3, 2 * threads + 1, threads, beside, scope)
         assert made_of(mod)[1]
         run_everywhere("for all", mod, slowly=threads * beside < 98)
+
+
+@pytest.mark.parametrize("threads, target", [(8, "cuda"), (40, "cuda"), (40, "webgpu")])
+def test_rows_that_are_not_there_take_part(threads, target):
+    """Five rows, four in a block: all threads come to a shuffle or a barrier, whose rows are none
+    as well."""
+    for kind, mod in (("for all", for_all(5, 3 * threads - 1, threads, 4)),
+                      ("sum", under_a_condition(threads))):
+        run_everywhere(kind, mod, target, slowly=threads == 8)
+
+
+def test_a_loop_is_not_cut_around_a_reduction():
+    """Some threads would come to another reduction than the others."""
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((5, 109), "float32"), B: T.Buffer((5, 109), "float32")):
+    M, C = T.alloc_buffer((5,), scope="local"), T.alloc_buffer((5,), scope="local")
+    for i, k in T.grid(5, 109):
+        with T.block("M"):
+            v, r = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[v] = T.float32(-9)
+            M[v] = T.max(M[v], A[v, r])
+    for i, k in T.grid(5, 109):
+        with T.block("C"):
+            v, r = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[v] = T.float32(0)
+            C[v] = C[v] + (A[v, r] + M[v])
+    for i, k in T.grid(5, 109):
+        with T.block("B"):
+            v, vk = T.axis.remap("SS", [i, k])
+            B[v, vk] = A[v, vk] - (C[v] - T.float32(109) * M[v])
+"""))
+    i, k = sch.get_loops("B")
+    i0, i1 = sch.split(i, [None, 4])
+    sch.bind(sch.split(k, [None, 64])[1], "threadIdx.x")
+    sch.bind(i0, "blockIdx.x")
+    sch.bind(i1, "threadIdx.y")
+    for name in "CM":
+        sch.compute_at(name, i1)
+        lanes = sch.split(sch.get_loops(name)[-1], [None, 64])[1]
+        if name == "C":
+            sch.bind(lanes, "threadIdx.x")
+    assert made_of(sch.mod)[1] == 5 + 1 + 1
+    run_everywhere("for all", sch.mod, slowly=False)
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -88,6 +88,25 @@ def main(A: T.Buffer(({rows}, {width}), "float32"), C: T.Buffer(({rows},), "floa
 """))
 
 
+def under_a_condition(threads):
+    """Threads of a fourth row, which is not there, do not come to the loops of the others."""
+    return IRModule.from_expr(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((3, {2 * threads}), "float32"), C: T.Buffer((3,), "float32")):
+    for b in T.thread_binding(1, thread="blockIdx.x"):
+        for y in T.thread_binding(4, thread="threadIdx.y"):
+            if y < 3:
+                for k in T.thread_binding({threads}, thread="threadIdx.x"):
+                    for r in range(2):
+                        with T.block("C"):
+                            v = T.axis.spatial(3, y)
+                            vr = T.axis.reduce({2 * threads}, r * {threads} + k)
+                            with T.init():
+                                C[v] = T.float32(0)
+                            C[v] = C[v] + A[v, vr]
+"""))
+
+
 def for_all(rows=3, width=40, threads=8, beside=1, scope="local"):
     """What a row has beyond its sum: each thread needs the result."""
     sch = Schedule(from_source(f"""
