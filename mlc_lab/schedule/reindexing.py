@@ -10,7 +10,10 @@ from ..arith.index_map import map_shape, non_surjective_inverse
 from ..ir.structural import structural_equal
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import And, BufferLoad, Call, IntImm, IterVar, Let, PrimExpr, Range, Select, Var
+from ..tir.expr import (
+    And, BufferLoad, Call, Div, FloorDiv, FloorMod, IntImm, IterVar, Let, Mod, PrimExpr, Range,
+    Select, Var,
+)
 from ..tir.function import IndexMap
 from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import (
@@ -39,6 +42,8 @@ from .state import ScheduleState, StmtSRef
 if TYPE_CHECKING:
     from .instruction import BlockRV
     from .schedule import Schedule
+
+_DIVISIONS = (Div, Mod, FloorDiv, FloorMod)
 
 
 def block_index_map(sch: Schedule, args: dict[str, Any], name: str = "index_map") -> None:
@@ -264,7 +269,8 @@ def may_be_staged(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer
             raise Refusal("copy_is_current", f"whether block {stmt.name_hint} runs depends on what "
                           "it writes: a copy that is made before cannot know it", nodes=[realize])
         copy_holds(state, scope, block, buffer, location, also, chosen)
-        if _guarded(stmt) or not _always_runs(state, block):
+        if _guarded(stmt) or not _always_runs(state, block) or (
+                _others_may_be_empty(state, block, indices)):
             _in_bounds(stmt, buffer, indices)
         return
     only_writer(state, scope, buffer)
@@ -292,6 +298,17 @@ def _always_runs(state: ScheduleState, block: StmtSRef) -> bool:
     return runs_everywhere(state.realize_of(block), [s.stmt for s in state.loops_above(block)])
 
 
+def _others_may_be_empty(state: ScheduleState, block: StmtSRef, indices: Sequence[PrimExpr]
+                         ) -> bool:
+    """Whether a loop that the indices do not follow, and the copy does not have, may have no
+    iteration: its extent is a size."""
+    values = [v for iv, v in zip(block.stmt.iter_vars, state.realize_of(block).iter_values)
+              if any(uses_var(i, iv.var) for i in indices)]
+    return any(type(lp.stmt.extent) is not IntImm
+               and not any(uses_var(v, lp.stmt.loop_var) for v in values)
+               for lp in state.loops_above(block))
+
+
 def _guarded(stmt: Block) -> bool:
     """Whether a block accesses something under a condition only."""
     return any(type(n) in (Select, IfThenElse)
@@ -305,11 +322,15 @@ def _in_bounds(stmt: Block, buffer: Buffer, indices: Sequence[PrimExpr]) -> None
     for iv in stmt.iter_vars:
         analyzer.bind(iv.var, iv.dom)
     for index, dim in zip(indices, buffer.shape):
-        if not (analyzer.can_prove(op.greater_equal(index, 0))
-                and analyzer.can_prove(op.less(index, dim))):
+        outside = not (analyzer.can_prove(op.greater_equal(index, 0))
+                       and analyzer.can_prove(op.less(index, dim)))
+        if outside or any(isinstance(n, _DIVISIONS) and not analyzer.can_prove(op.not_equal(n.b, 0))
+                          for n in pre_order(index)):
             raise Refusal("copy_reads_in_bounds", f"block {stmt.name_hint} accesses {buffer.name} "
-                          f"at {index!r} only under a condition; the copy would do so always, "
-                          "outside of the buffer", nodes=[stmt])
+                          f"at {index!r} only under a condition, or in a loop that may be empty; "
+                          "the copy would do so always, "
+                          + ("outside of the buffer" if outside else "and divide by 0"),
+                          nodes=[stmt])
 
 
 def before_its_nest(state: ScheduleState, scope: StmtSRef, block: StmtSRef) -> Location:

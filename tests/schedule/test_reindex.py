@@ -99,6 +99,54 @@ def test_a_map_lays_out_what_is_written():
     check(sch, before)
 
 
+@T.prim_func
+def wrapped(A: T.handle, Z: T.handle, C: T.handle):
+    n = T.int32()
+    X = T.match_buffer(A, (n,), "float32")
+    Y = T.match_buffer(Z, (4,), "float32")
+    B = T.match_buffer(C, (4, n), "float32")
+    for i, j in T.grid(4, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = Y[vi] + X[vj]
+
+
+@T.prim_func
+def one_wrapped(A: T.handle, C: T.handle):
+    n = T.int32()
+    X = T.match_buffer(A, (n,), "float32")
+    B = T.match_buffer(C, (4, n), "float32")
+    for i, j in T.grid(4, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = X[vi % n]
+
+
+@T.prim_func
+def first_column(A: T.handle, C: T.handle):
+    n = T.int32()
+    X = T.match_buffer(A, (4, n), "float32")
+    B = T.match_buffer(C, (4, n), "float32")
+    for i, j in T.grid(4, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = X[vi, 0]
+
+
+@pytest.mark.parametrize("step", [
+    lambda s, read: s.reindex("B", ("read", read)),
+    lambda s, read: s.reindex_cache_read("B", read, "local", lambda i, j: (i,))])
+def test_a_copy_outside_of_a_loop_that_may_be_empty(step):
+    """With n = 0 nothing is read: a copy for each i would divide by 0, or read what is not there."""
+    for func in (one_wrapped, first_column):
+        with pytest.raises(ScheduleError) as caught:
+            step(Schedule(func), 0)
+        assert caught.value.rule == "copy_reads_in_bounds"
+    sch = Schedule(wrapped)
+    step(sch, "Y")
+    assert "Y_" in sch.mod.script()
+
+
 @pytest.mark.parametrize("func, rule, step", [
     (stencil, "one_index_pattern", lambda s: s.reindex("C", ("read", 0))),
     (matmul, "buffer_is_named", lambda s: s.reindex("C", 0)),
