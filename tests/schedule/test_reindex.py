@@ -137,7 +137,7 @@ def first_column(A: T.handle, C: T.handle):
     lambda s, read: s.reindex("B", ("read", read)),
     lambda s, read: s.reindex_cache_read("B", read, "local", lambda i, j: (i,))])
 def test_a_copy_outside_of_a_loop_that_may_be_empty(step):
-    """With n = 0 nothing is read: a copy for each i would divide by 0, or read what is not there."""
+    """With n = 0 nothing is read: a copy for each i would divide by 0, or read what is absent."""
     for func in (one_wrapped, first_column):
         with pytest.raises(ScheduleError) as caught:
             step(Schedule(func), 0)
