@@ -97,10 +97,9 @@ function code(text) {
  * @param {string} text
  */
 export function setOut(text) {
-  const lines = text.split("\n");
-  const own = lines.filter((line) => line.trim() && line !== "...");
-  const least = Math.min(...own.map((line) => line.search(/\S/)));
-  return lines.map((line) => (line === "..." ? line : line.slice(least))).join("\n");
+  const margins = text.match(/^ *(?=[^ .\n])/gm) ?? [""];
+  const least = margins.sort()[0].length;
+  return text.replace(RegExp(`^ {${least}}`, "gm"), "");
 }
 
 /**
@@ -137,6 +136,8 @@ export class Card {
   told = later();
   /** @type {HTMLButtonElement} */
   more = later();
+  /** Whether what is told next is a solution. */
+  last = false;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   timer = undefined;
   /** How often accesses were asked for, and what takes their view down. */
@@ -462,14 +463,13 @@ export class Card {
       const row = stale ? undefined : marks.rows.find(({ place }) => place?.field === name);
       picture.flag(row?.place.wrong, row?.place.missing);
     }
-    const all = marks.points === marks.of;
+    const { points, of, error } = marks;
     this.status.textContent = stale
       ? t("These are the marks of an answer before.")
-      : all
-        ? t("{points} of {of} points: solved", { points: marks.points, of: marks.of })
-        : t("{points} of {of} points", { points: marks.points, of: marks.of });
+      : points === of
+        ? t("{points} of {of} points: solved", { points, of })
+        : t("{points} of {of} points", { points, of });
     this.say(stale ? {} : marks);
-    const { error } = marks;
     this.rows.replaceChildren(
       ...(error
         ? [
@@ -495,10 +495,10 @@ export class Card {
    * @param {Partial<Data.Marks>} marks
    */
   say({ error, rows }) {
-    const missed = (rows ?? []).filter((row) => !row.passed);
+    const missed = rows?.filter((row) => !row.passed) ?? [];
     const said = error
       ? [error.message, error.hint]
-      : missed.map((row) => `${t("not reached")}: ${row.title}`);
+      : missed.map(({ title }) => `${t("not reached")}: ${title}`);
     const text = said.filter(Boolean).join(". ");
     if (this.said.textContent !== text) this.said.textContent = text;
   }
@@ -594,51 +594,39 @@ export class Card {
 
   // ------------------------------------------------------------------------------- help
 
-  /** Whether the answer that was checked last is right. */
-  get solved() {
-    const marks = this.model.get("marks");
-    return Boolean(marks.rows) && marks.points === marks.of;
-  }
-
-  /** Whether what is told next is a solution. */
-  get atLast() {
-    const { solution = true } = this.model.get("rules") ?? {};
-    return solution && (this.model.get("hints").length >= 3 || this.solved);
-  }
-
   askMore() {
-    this.model.set("wanted", this.atLast ? 4 : this.model.get("hints").length + 1);
-    this.model.save_changes();
+    const { model } = this;
+    model.set("wanted", this.last ? 4 : model.get("hints").length + 1);
+    model.save_changes();
   }
 
   /** What is there stays, and what is new is added, so that it alone is read out. */
   drawHints() {
+    const { told, more, model } = this;
     /** @type {string[]} */
-    const hints = this.model.get("hints");
-    const { cost = 0, solution = true } = this.model.get("rules") ?? {};
-    if (this.told.childElementCount > hints.length) this.told.replaceChildren();
-    const known = this.told.childElementCount;
-    for (let at = known; at < hints.length; at++) {
+    const hints = model.get("hints");
+    const marks = model.get("marks");
+    const solved = marks.rows && marks.points === marks.of;
+    const { cost = 0, solution = true } = model.get("rules") ?? {};
+    if (told.childElementCount > hints.length) told.replaceChildren();
+    for (let at = told.childElementCount; at < hints.length; at++) {
       const text = at < 3 ? paragraphs(hints[at]) : [code(hints[at])];
-      this.told.append(h("div", { class: "help", tabindex: "-1" }, h("b", {}, names()[at]), text));
+      told.append(h("div", { class: "help", tabindex: "-1" }, h("b", {}, names()[at]), text));
     }
     const price =
-      !cost || this.solved
-        ? ""
-        : cost > 1
-          ? t(", costs {cost} points", { cost })
-          : t(", costs 1 point");
-    this.more.textContent = this.atLast
-      ? this.solved
+      !cost || solved ? "" : cost > 1 ? t(", costs {cost} points", { cost }) : t(", costs 1 point");
+    this.last = Boolean(solution && (hints.length >= 3 || solved));
+    more.textContent = this.last
+      ? solved
         ? t("A solution")
         : cost
           ? t("Give up: a solution, costs all points")
           : t("Give up: a solution")
       : t("Hint {at} of 3{price}", { at: hints.length + 1, price });
-    const more = this.live && hints.length < (solution ? 4 : 3);
+    const gone = !this.live || hints.length >= (solution ? 4 : 3);
     // from a button that goes, the focus goes to what it has brought
-    if (!more && this.more === document.activeElement) this.told.lastElementChild?.focus();
-    this.more.hidden = !more;
+    if (gone && more === document.activeElement) told.lastElementChild?.focus();
+    more.hidden = gone;
   }
 }
 
