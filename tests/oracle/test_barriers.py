@@ -51,8 +51,13 @@ def pipelines():
 
 @needs_oracle
 def test_launch_parameters_and_barriers():
-    mods = list(pipelines())
-    cases = [{"program": Schedule(mod).mod.script(), "lower": True} for mod in mods]
+    compared({mod: Schedule(mod).mod for mod in pipelines()})
+
+
+def compared(mods):
+    """Ours have the launch parameters of what TVM makes of the same programs, and the same barriers
+    or fewer; in some fewer."""
+    cases = [{"program": theirs.script(), "lower": True} for theirs in mods.values()]
     fewer = 0
     for mod, answer in zip(mods, ask(cases)):
         assert "error" not in answer, answer["error"]
@@ -109,13 +114,4 @@ def rows():
 @needs_oracle
 def test_reductions_across_threads():
     """Softmax, norms, sums and argmax of rows: by shuffles, as TVM's."""
-    mods = list(rows())
-    cases = [{"program": mod["main"].script(), "lower": True} for mod in mods]
-    fewer = 0
-    for mod, answer in zip(mods, ask(cases)):
-        assert "error" not in answer, answer["error"]
-        theirs, ours = answer["lowered"], lowered(mod)
-        assert ours["extents"] == theirs["extents"]
-        assert ours["barriers"] <= theirs["barriers"], (mod.script(), ours, theirs)
-        fewer += ours["barriers"] < theirs["barriers"]
-    assert fewer
+    compared({mod: mod["main"] for mod in rows()})
