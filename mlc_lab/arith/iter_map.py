@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
-from ..tir.expr import Add, IntImm, PrimExpr, Range, Sub, Var, const_index
+from ..tir.expr import Add, IntImm, Mul, PrimExpr, Range, Sub, Var, const_index
 from . import expr_util as U
 from .expr_util import TRUE, DoesNotFit, same
 from .iter_map_expr import (
@@ -154,6 +154,9 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
                 type(i) is IntImm or i not in input_iters or not U.is_one(input_iters[i].extent)
                 for i in indices):
             return indices
+    if U.is_one(const_index(predicate)) and all(
+            _is_normal(i, input_iters, simplify_trivial_iterators) for i in indices):
+        return indices
     analyzer = new_analyzer(analyzer)
     found = detect_iter_map(indices, input_iters, predicate, check_level, analyzer,
                             simplify_trivial_iterators)
@@ -166,6 +169,32 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
     n = Numbers(analyzer)
     out = [sum_to_expr(e, n, i.dtype) for e, i in zip(found.indices, indices)]
     return [old if same(old, new) else new for old, new in zip(indices, out)]
+
+
+def _is_normal(index: PrimExpr, iters: Mapping[Var, Range], trivial: bool) -> bool:
+    """Whether it is seen at a glance that an index is in normal form, as far as it has one: an
+    iterator, or a sum of digits by falling scale, `i_0 * 32 + i_1 * 8 + i_2`."""
+    if type(index) is IntImm:
+        return True
+    scale = 1
+    while True:
+        term = index.b if type(index) is Add else index
+        factor = 1
+        if type(term) is Mul and type(term.b) is IntImm:
+            term, factor = term.a, term.b.value
+        rng = iters.get(term) if isinstance(term, Var) else None
+        if rng is None:
+            return False
+        low, extent = rng.min, rng.extent
+        if factor != scale or type(low) is not IntImm or low.value:
+            return False
+        if index is term:  # alone
+            return not (trivial and U.is_one(extent))
+        if type(extent) is not IntImm or extent.value <= 1:
+            return False
+        if type(index) is not Add:
+            return True
+        index, scale = index.a, scale * extent.value
 
 
 __all__ = ["IterMapResult", "IterMark", "IterSplitExpr", "IterSumExpr", "detect_iter_map",

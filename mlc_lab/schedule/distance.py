@@ -280,17 +280,18 @@ class Distances:
 
     def _digits_of_both(self, a: Access, b: Access) -> list[Var] | None:
         """The shared loops that are the same wherever two accesses meet, if their indices are the
-        same sums, the digits of which are loops: i_0 * 8 + i_1. None if they are others. Most
-        accesses of one array are of this kind."""
+        same sums, the digits of which are loops: i_0 * 8 + i_1; loops of their own may differ. None
+        if they are others. Most accesses of one array are of this kind."""
         out: list[Var] = []
         for left, right in zip(a.spans or (), b.spans or ()):
-            if left is None or right is None or left[0] is not right[0] or not (
+            if left is None or right is None or not (
                     op.is_const_int(left[1], 1) and op.is_const_int(right[1], 1)):
                 return None
-            if type(left[0]) is Var and left[0] in self.known:
+            same = left[0] is right[0]
+            if same and type(left[0]) is Var and left[0] in self.known:
                 if left[0] in self.names:
                     out.append(left[0])
-            elif len(a.loops) == len(b.loops) and all(
+            elif same and len(a.loops) == len(b.loops) and all(
                     x[0] is y[0] for x, y in zip(a.loops, b.loops)):
                 key = (left[0], a.loops)
                 if key not in self._sums:
@@ -300,8 +301,47 @@ class Distances:
                     return None
                 out += found
             else:
-                return None
+                found = self._shared_digits(left[0], right[0], self._side(a, 0), self._side(b, 1))
+                if found is None:
+                    return None
+                out += found
         return out
+
+    def _shared_digits(self, x: PrimExpr, y: PrimExpr, a: _Side, b: _Side) -> list[Var] | None:
+        """The shared loops among the digits of two indices that differ in loops of their own only,
+        i_0 * 8 + i_1 and i_0 * 8 + k, where these reach no farther than the digits that are shared.
+        None if they do, or if it depends on them whether the indices meet at all."""
+        first, second = a.linear.of(x), b.linear.of(y)
+        if first is None or second is None or not first[1] == first[2] == second[1] == second[2]:
+            return None
+        common: list[Factors] = []
+        spans: list[Interval] = []
+        for side, (factors, _, _) in ((a, first), (b, second)):
+            others: Factors = {}
+            low = high = 0.0
+            for v, factor in factors.items():
+                if type(v) is tuple:
+                    return None
+                if v not in side.own:
+                    others[v] = factor
+                    continue
+                start, end = side.linear.ranges.get(v, (-inf, inf))
+                if not start <= 0 <= end:
+                    return None
+                low += min(factor * start, factor * end)
+                high += max(factor * start, factor * end)
+            common.append(others)
+            spans.append((low, high))
+        if common[0] != common[1]:
+            return None
+        reach = max(spans[0][1] - spans[1][0], spans[1][1] - spans[0][0])
+        digits = sorted([(abs(f), v) for v, f in common[0].items() if v in self.names], key=_first)
+        for factor, v in digits:
+            if factor <= reach:
+                return None
+            low, high = self.known[v]
+            reach += factor * (high - low)
+        return [v for _, v in digits]
 
     def _digits(self, e: PrimExpr, side: _Side) -> list[Var] | None:
         """The shared loops among the digits of an index; None if it has one value twice, for

@@ -13,6 +13,7 @@ from mlc_lab.arith import (
     estimate_region_strict_bound, estimate_region_upper_bound, inverse_affine_iter_map,
     iter_map_simplify, normalize_iter_map_to_expr, normalize_to_iter_sum, subspace_divide,
 )
+from mlc_lab.arith import iter_map
 from mlc_lab.arith.expr_util import TRUE
 from mlc_lab.tir import IntImm, Range, SizeVar, Var
 
@@ -214,6 +215,29 @@ def test_trivial_iterators_are_kept_on_demand():
 def test_indices_that_stay_are_the_same_objects():
     e = I * 4 + J
     assert iter_map_simplify([e, K], {I: Range(0, 8), J: Range(0, 4), K: Range(0, 3)})[0] is e
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.lists(st.tuples(st.permutations(VARS), st.integers(1, 3), st.sampled_from([0, 0, 0, 1])),
+                min_size=1, max_size=3),
+       EXTENTS, st.sampled_from([0, 0, 0, 1]), st.booleans(),
+       st.sampled_from(["surjective", "bijective", "nocheck"]))
+def test_what_is_seen_to_be_normal_at_a_glance_is_what_the_whole_way_gives(
+        written, extents, first, trivial, level):
+    doms = {v: Range.from_min_extent(const(0 if v is not K else first), const(n))
+            for v, n in zip(VARS, extents)}
+    exprs = []
+    for order, length, wrong in written:
+        terms, scale = [], 1
+        for v in order[:length]:
+            terms.append(v * scale)
+            scale *= doms[v].extent.value + wrong
+        exprs.append(sum(terms[-2::-1], terms[-1]))
+    quick = iter_map_simplify(exprs, doms, TRUE, level, None, trivial)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iter_map, "_is_normal", lambda *given: False)
+        slow = iter_map_simplify(exprs, doms, TRUE, level, None, trivial)
+    assert [repr(e) for e in quick] == [repr(e) for e in slow]
 
 
 def test_a_condition_from_below_is_no_first_value_of_a_half():
