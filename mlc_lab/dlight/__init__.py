@@ -14,7 +14,9 @@ The idea and the interface (`rule.apply(func, target, tunable)`) are those of TV
 rules here are for CPUs; `gpu/` has those for GPUs, which the target chooses.
 """
 
-from . import cpu, gpu
+from importlib import import_module as _import_module
+
+from . import cpu
 from .base import ApplyDefaultSchedule, is_scheduled
 from .base import KernelRule as ScheduleRule  # the name that TVM has for it
 from .contraction import Contraction
@@ -23,5 +25,13 @@ from .pooled import PooledContraction
 from .reduction import Reduction
 from .transpose import Transpose
 
+
+def __getattr__(name: str) -> object:
+    """The rules for GPUs, which are loaded late: a model for a CPU does without."""
+    if name == "gpu":
+        return _import_module(f"{__name__}.gpu")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = ["ApplyDefaultSchedule", "Contraction", "Elementwise", "PooledContraction", "Reduction",
-           "ScheduleRule", "Transpose", "cpu", "gpu", "is_scheduled"]
+           "ScheduleRule", "Transpose", "cpu", "is_scheduled"]

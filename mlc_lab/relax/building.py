@@ -6,8 +6,6 @@ import threading
 from typing import TYPE_CHECKING, Any, Mapping
 
 from ..backend import llvm
-from ..backend.device import gpu_module
-from ..backend.source import DIALECTS
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo, PassInstrument
 from ..lower import lower
@@ -73,12 +71,14 @@ def build(
                          f"{exec_mode!r}")
     mod = _as_module(mod)
     where = Target(target if target is not None else Target.current() or "llvm")
-    gpu = where.kind.name in DIALECTS
-    if where.kind.name != "llvm" and not gpu:
-        raise ValueError(f"graphs are built for this machine's processor (\"llvm\") and for "
-                         f"{', '.join(DIALECTS)}, not for {where.kind.name!r}")
-    if gpu:  # the host's part is bytecode, which launches kernels
-        exec_mode = "bytecode"
+    gpu = where.kind.name != "llvm"
+    if gpu:
+        from ..backend.source import DIALECTS  # not loaded for a CPU
+
+        if where.kind.name not in DIALECTS:
+            raise ValueError(f"graphs are built for this machine's processor (\"llvm\") and for "
+                             f"{', '.join(DIALECTS)}, not for {where.kind.name!r}")
+        exec_mode = "bytecode"  # of the host's part, which launches kernels
     if params:
         from .transform import BindParams
 
@@ -99,6 +99,8 @@ def build(
         if gpu:
             executable.device = where.kind.name
             if len(kernels):
+                from ..backend.device import gpu_module
+
                 executable.lib = gpu_module.build(kernels, where)
         elif len(kernels):
             extra = None
