@@ -155,7 +155,7 @@ class Module:
         np.testing.assert_array_equal(got.numpy(), x.reshape(-1) + c)
 
 
-@pytest.mark.parametrize("target", ["cuda"], indirect=True)
+@pytest.mark.parametrize("target", ["simulated"], indirect=True)
 def test_times_of_the_simulated_device_say_whose_they_are(target):
     vm = relax.VirtualMachine(relax.build(from_source("""
 @I.ir_module
