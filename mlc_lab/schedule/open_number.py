@@ -10,7 +10,9 @@ To the schedule such a number is a sampled one, as those that a search decides: 
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..ir.containers import is_sequence
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 #: values that one number may have
 MOST = 256
+#: how many values of a list are read: it may have no end
+_LONGEST = 1 << 16
 #: the largest extent whose divisors are looked for
 _LARGE = 1 << 40
 
@@ -31,7 +35,10 @@ class OpenNumber:
 
     def __init__(self, name: str, value: int,
                  choices: Iterable[int] | Callable[[int], Iterable[int]]) -> None:
-        self.name, self.value, self.choices = name, value, choices
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"a number that is left open has a name, a text, not {name!r}")
+        self.name, self.value = name, _whole(name, value)
+        self.choices = choices if callable(choices) else _list(name, choices)
 
     def of(self, extent: int | None) -> list[int]:
         """The choices, where the number divides a loop of this extent. Raises ValueError."""
@@ -39,19 +46,39 @@ class OpenNumber:
             if extent is None:
                 raise ValueError(f"the choices of {self.name!r} depend on the extent of a loop, "
                                  "and there is none here of constant extent: give them as a list")
-            found = [int(c) for c in self.choices(extent)]
+            try:
+                given = self.choices(extent)
+            except Exception as error:
+                raise ValueError(f"the choices of {self.name!r} are a function, which fails for a "
+                                 f"loop of {extent} iterations: {type(error).__name__}: {error}"
+                                 ) from error
+            found = _list(self.name, given)
         else:
-            found = [int(c) for c in self.choices]
+            found = self.choices
         found = sorted(set(found))
+        if len(found) > MOST:
+            raise ValueError(f"{self.name!r} has {len(found)} choices, more than {MOST}")
         if self.value not in found:
             raise ValueError(f"{self.name!r} begins with {self.value}, which is none of its "
                              f"choices {found[:20]}")
-        if len(found) > MOST:
-            raise ValueError(f"{self.name!r} has {len(found)} choices, more than {MOST}")
         return found
 
     def __repr__(self) -> str:
         return f"live({self.name!r}, {self.value})"
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise ValueError(f"{name!r} is a whole number, such as 8, not {value!r}") from None
+
+
+def _list(name: str, choices: object) -> list[int]:
+    if isinstance(choices, str) or not isinstance(choices, Iterable):
+        raise ValueError(f"the choices of {name!r} are a list of whole numbers, such as [2, 4, 8], "
+                         f"or a function of a loop's extent, such as divisors, not {choices!r}")
+    return [_whole(name, c) for c in islice(choices, _LONGEST)]
 
 
 def divisors(extent: int) -> list[int]:
@@ -76,7 +103,8 @@ def live(name: str, value: int,
     choices : list of int, or a function of the extent of the loop that a step splits
         What it may be; by default what divides that extent.
 
-    The primitive raises ValueError where the choices do not hold the value.
+    Raises ValueError where the value or a choice is no whole number; so does the primitive where
+    the choices do not hold the value.
     """
     return OpenNumber(name, value, choices)
 

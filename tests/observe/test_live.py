@@ -1,6 +1,7 @@
 """Schedules with numbers, steps and orders left open: what can be chosen, and what follows."""
 
 import gc
+import itertools
 import json
 import re
 
@@ -32,6 +33,29 @@ def lab():
     made = Choices(tiled(), caches="1K:2, 8K:4", most=1e6)
     yield made
     made.close()
+
+
+@pytest.mark.parametrize("given, told", [
+    (("t", "x", ["x"]), "'t' is a whole number, such as 8, not 'x'"),
+    (("t", 8, ["a", "b"]), "whole number, such as 8, not 'a'"),
+    (("t", 8.0, [8]), "not 8.0"), (("t", 8, "248"), "are a list of whole numbers"),
+    (("t", 8, 4), "are a list of whole numbers"), (("t", 8, itertools.count()), "more than 256"),
+    (("", 8, [8]), "has a name"), ((8, 8, [8]), "has a name"),
+    (("t", 8, lambda extent: [1 // 0]), "fails for a loop of 32 iterations: ZeroDivisionError"),
+    (("t", 8, lambda extent: "248"), "are a list of whole numbers"),
+    (("t", 8, [2, 4]), "none of its choices"),
+])
+def test_a_number_that_cannot_be_left_open_says_what_is_wrong(given, told):
+    sch = Schedule(matmul(32))
+    with pytest.raises(ValueError, match=told):
+        sch.split(sch.get_loops("C")[1], factors=[None, live(*given)])
+    assert sch.trace.insts[-1].kind.name == "GetLoops"
+
+
+def test_choices_that_are_read_once_are_kept():
+    sch = Schedule(matmul(32))
+    sch.split(sch.get_loops("C")[1], factors=[None, live("t", 8, (n for n in (4, 8, 8)))])
+    assert "candidates=[4, 8]" in str(sch.trace)
 
 
 def test_what_can_be_chosen_is_read_from_the_trace(lab):
