@@ -35,8 +35,9 @@ class OpenNumber:
 
     def __init__(self, name: str, value: int,
                  choices: Iterable[int] | Callable[[int], Iterable[int]]) -> None:
-        if not isinstance(name, str) or not name:
-            raise ValueError(f"a number that is left open has a name, a text, not {name!r}")
+        given: Any = name
+        if not isinstance(given, str) or not given:
+            raise ValueError(f"a number that is left open has a name, a text, not {given!r}")
         self.name, self.value = name, _whole(name, value)
         self.choices = choices if callable(choices) else _list(name, choices)
 
@@ -67,18 +68,19 @@ class OpenNumber:
         return f"live({self.name!r}, {self.value})"
 
 
-def _whole(name: str, value: object) -> int:
+def _whole(name: str, value: Any) -> int:
     try:
-        return operator.index(value)  # type: ignore[arg-type]
+        return operator.index(value)
     except TypeError:
         raise ValueError(f"{name!r} is a whole number, such as 8, not {value!r}") from None
 
 
-def _list(name: str, choices: object) -> list[int]:
-    if isinstance(choices, str) or not isinstance(choices, Iterable):
+def _list(name: str, choices: Any) -> list[int]:
+    if isinstance(choices, str) or not hasattr(choices, "__iter__"):
         raise ValueError(f"the choices of {name!r} are a list of whole numbers, such as [2, 4, 8], "
                          f"or a function of a loop's extent, such as divisors, not {choices!r}")
-    return [_whole(name, c) for c in islice(choices, _LONGEST)]
+    items: Iterable[Any] = choices
+    return [_whole(name, c) for c in islice(items, _LONGEST)]
 
 
 def divisors(extent: int) -> list[int]:
