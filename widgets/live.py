@@ -185,7 +185,13 @@ class Live(View):
                 return
             self._moves += 1
             changed = [n for n, (a, b) in enumerate(zip(self._at.state, point.state)) if a != b]
-            self._before, self._at = self._at, point
+            # One motion of the hand is one change: where a drag began is what its steps are held
+            # against, not the notch before.
+            goes_on = changed == [self._knob] and point is not self._before and (
+                time.monotonic() - self._moved < self.still_s)
+            if not goes_on:
+                self._before = self._at
+            self._at = point
             self._moved, self._knob = time.monotonic(), changed[0] if changed else 0
             with self.hold_sync():
                 self._show(point)

@@ -56,6 +56,25 @@ def test_after_many_quick_changes_the_last_one_is_shown_with_its_counts(view):
     assert one.point["state"] == one.state and not one.source._works
 
 
+def test_one_motion_of_the_hand_is_one_change(view, monkeypatch):
+    one = view()
+    one.set("tile", 16)
+    monkeypatch.setattr(live_view.Live, "still_s", 1e9)
+    start = one._at
+    one.set("tile", 8)
+    assert one._before is start
+    one.set("tile", 4)  # the hand goes on
+    assert one._before is start and one.why["from"] == start.key
+    one.set("vectorize", False)  # another hand
+    assert one._before.state[0] == 0
+    one.set("vectorize", True)  # back where that motion began
+    assert one._before.state[2] is False
+    monkeypatch.setattr(live_view.Live, "still_s", 0.0)
+    one.set("tile", 8)
+    one.set("tile", 16)  # after a rest
+    assert one._before.state[0] == 1
+
+
 def test_a_view_says_whether_it_is_known_what_a_change_did(view):
     one = view()
     one.set("tile", 16)

@@ -55,6 +55,29 @@ def test_a_number_is_dragged_and_all_follows(page, lab):
     assert page.locator(".asm pre").inner_text().splitlines()[0].split() == text[0].split()
 
 
+def test_a_drag_over_several_places_is_told_from_where_it_began(page, lab):
+    slider = page.get_by_role("slider", name="tile")
+    slider.focus()
+    page.keyboard.press("Home")
+    page.wait_for_timeout(600)  # the hand rests
+    at = slider.evaluate("(e) => e.valueAsNumber")
+    slider.evaluate("""async (slider) => {
+        for (let to = slider.valueAsNumber + 1; to <= slider.max; ++to) {
+            slider.value = to;
+            slider.dispatchEvent(new Event("input"));
+            await new Promise((done) => setTimeout(done, 50));
+        }
+    }""")
+    last = slider.evaluate("(e) => e.valueAsNumber")
+    assert last - at > 1
+    rest = lab.first[1:]
+    said = page.locator(".why li").all_inner_texts()
+    before, after = (lab.point([n, *rest]) for n in (at, last))
+    assert said == lab.why(before, after) and said != lab.why(lab.point([last - 1, *rest]), after)
+    # what is marked is what differs from there, too
+    assert "changed" in page.locator(".program .l.changed s").first.inner_text()
+
+
 def test_the_chart_has_each_choice_and_goes_there(page, lab):
     dots = page.locator(".dot.misses")
     assert dots.count() == 3

@@ -20,6 +20,8 @@ import { speak, t } from "./words.js";
 
 /** Visited states whose points stay in the roofline. */
 const TRAIL = 12;
+/** Changes of one knob with less time between them are one motion of the hand (`still_s`). */
+const STILL_MS = 400;
 
 /** @param {unknown} one @param {unknown} other values of knobs, or states */
 const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
@@ -35,6 +37,8 @@ export class Live {
   before = null;
   /** The knob that was moved last. */
   moved = 0;
+  /** The knob that the program follows, and when it did last. */
+  #motion = { knob: -1, at: 0 };
   /** @type {{ element: HTMLElement, draw: () => void }[]} */
   controls = later();
   /** @type {HTMLSpanElement} */
@@ -612,9 +616,24 @@ export class Live {
     }
     if (!all && point.key !== key) return; // the kernel is on its way
     const old = this.point;
-    if (old && old.key !== point.key) this.before = old;
+    if (old && old.key !== point.key) this.#compareWith(old, point);
     this.point = point;
     this.drawPoint(old);
+  }
+
+  /**
+   * What a point is compared with: one motion of the hand is one change, so the steps of a drag are
+   * held against where it began, as `widgets/live.py` does.
+   * @param {Data.LivePoint} old what was shown
+   * @param {Data.LivePoint} point
+   */
+  #compareWith(old, point) {
+    const now = performance.now();
+    const changed = old.state.flatMap((value, n) => (same(value, point.state[n]) ? [] : [n]));
+    const knob = changed.length === 1 ? changed[0] : -1;
+    const goesOn = knob >= 0 && knob === this.#motion.knob && now - this.#motion.at < STILL_MS;
+    this.#motion = { knob, at: now };
+    if (!goesOn || point.key === this.before?.key) this.before = old;
   }
 
   /** @param {Data.LivePoint | undefined} old what was shown */
@@ -637,8 +656,9 @@ export class Live {
       ? `${error.call ? `${error.call}\n` : ""}${t("refused: {rule}", { rule: error.rule })}\n\n${error.message}`
       : "";
     if (old && old.key === this.point.key) return;
-    this.drawLines(lines, old?.lines);
-    this.drawNest(old?.nest);
+    const before = old && this.before;
+    this.drawLines(lines, before?.lines);
+    this.drawNest(before?.nest);
   }
 
   /** @param {Data.NestRow[]} [before] of the program that was shown before */
