@@ -8,7 +8,7 @@ device of the kind keeps.
 - WebGPU: the default limits of the specification, section 3.6.2: 256 invocations a workgroup, 16384
   bytes of workgroup memory, 65535 workgroups a dimension.
 - OpenCL: OpenCL 3.0, table of device queries: 32 KiB of local memory at least. 256 work-items is
-  what TVM takes, and what nearly every device has.
+  what TVM takes, and what nearly every device has; GPUs take as many along one axis as in all.
 - Metal: Metal Feature Set Tables: 1024 threads a threadgroup and 32 KiB of threadgroup memory from
   family Apple4 on. TVM takes 256 for a target without a tag.
 """
@@ -47,7 +47,7 @@ _CUDA = Limits(1024, 49152, (1024, 1024, 64), (_MOST, 65535, 65535))
 _KINDS: dict[str, Limits] = {
     "cuda": _CUDA, "nvptx": _CUDA,
     "rocm": Limits(1024, 65536, (1024, 1024, 1024), (_MOST, 65535, 65535)),
-    "opencl": Limits(256, 32768, (256, 256, 256), (_MOST, _MOST, _MOST)),
+    "opencl": Limits(256, 32768, (_MOST, _MOST, _MOST), (_MOST, _MOST, _MOST)),
     "metal": Limits(256, 32768, (1024, 1024, 1024), (_MOST, _MOST, _MOST)),
     "vulkan": Limits(256, 16384, (256, 256, 64), (65535, 65535, 65535)),
     "webgpu": Limits(256, 16384, (256, 256, 64), (65535, 65535, 65535)),

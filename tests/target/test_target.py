@@ -114,6 +114,7 @@ def test_tags_of_gpus_have_their_limits(tag, kind, threads, shared):
     target = Target(tag)
     limits = limits_of(target)
     assert (target.kind.name, limits.threads, limits.shared_bytes) == (kind, threads, shared)
+    assert limits.block[0] == threads  # all of them along one axis
     assert Target(str(target)).kind.name == kind
 
 
