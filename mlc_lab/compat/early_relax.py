@@ -25,6 +25,7 @@ from ..relax.script import words
 from ..relax.script.parser import WORDS
 from ..relax.script.statements import MatchCastValue
 from ..script.allowed import LANGUAGES, OFFERED
+from ..topi.utils import need
 
 
 class _Unknown:
@@ -123,6 +124,7 @@ WORDS["match_shape"] = match_shape
 @operator("relax.nn.dense", precision="follow")
 def dense(x: FloatTensor, weight: FloatTensor) -> Tensor:
     """x @ weight.T, as later versions write it with R.matmul and R.permute_dims."""
+    need(x.dtype == weight.dtype, f"x holds {x.dtype} and weight {weight.dtype}: cast one of them")
     return topi.nn.dense(x, weight)
 
 

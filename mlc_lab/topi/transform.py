@@ -145,7 +145,7 @@ def slice_bounds(name: str, size: PrimExpr, begin: Any, end: Any, stride: int
     """The first index and the number of elements of a slice, with Python's meaning.
 
     None stands for the whole side. Where `size` is symbolic, bounds that are not negative are taken
-    to be inside.
+    to be inside; a slice that ends before it begins is empty there too.
     """
     if stride == 0:
         raise ValueError(f"{name}: the stride of a slice is 0")
@@ -169,7 +169,9 @@ def slice_bounds(name: str, size: PrimExpr, begin: Any, end: Any, stride: int
         low = inside(begin, size - 1)
         high = inside(end, IntImm(size.dtype, -1))
         count = O.floordiv(low - high + (-stride - 1), -stride)
-    return simplify(low), simplify(count)
+    count = simplify(count)
+    least = O.as_int(count)
+    return simplify(low), zero_of(size) if least is not None and least < 0 else count
 
 
 def strided_slice(a: Tensor, begin: Sequence[Any], end: Sequence[Any],
