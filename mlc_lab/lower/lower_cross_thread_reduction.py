@@ -66,6 +66,8 @@ class _CrossThread(Mutator):
         self.name = name
         self.threads: dict[Var, str] = {}
         self.around: set[Var] = set()
+        #: the iterators of the blocks around, and the variables that statements around define
+        self.iterators: set[Var] = set()
         #: memory of reductions, for the innermost block around
         self.memory: list[Buffer] = []
         self.conditional = False  # whether a condition stands around, in the innermost block
@@ -94,7 +96,8 @@ class _CrossThread(Mutator):
                 self.around |= known
                 before = [self.visit(stmt) for stmt in before]
                 self.around -= known
-                made = _Reduction(self.name, chain, inner, driven, before)
+                moving = {*self.around, *known, *self.iterators}
+                made = _Reduction(self.name, chain, inner, driven, moving, before)
                 nest = made.nest()
                 if self.conditional:
                     return BlockRealize((), TRUE, Block((), (), (), "", nest,
@@ -114,10 +117,19 @@ class _CrossThread(Mutator):
         self.conditional = before
         return new
 
+    def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        self.iterators.add(node.var)
+        new = self.default(node)
+        self.iterators.discard(node.var)
+        return new
+
     def visit_Block(self, node: Block) -> Stmt:
         outside, self.memory = self.memory, []
         before, self.conditional = self.conditional, False
+        own = {iv.var for iv in node.iter_vars}
+        self.iterators |= own
         new = self.default(node)
+        self.iterators -= own
         self.conditional = before
         if self.memory:
             new = new.replace(alloc_buffers=(*new.alloc_buffers, *self.memory))
@@ -171,7 +183,9 @@ class _Reduction:
     reduction."""
 
     def __init__(self, name: str, chain: Sequence[For], realize: BlockRealize,
-                 driven: set[Var], before: Sequence[Stmt] = ()) -> None:
+                 driven: set[Var], moving: set[Var], before: Sequence[Stmt] = ()) -> None:
+        #: the variables of loops and blocks around; others are sizes, which stand still
+        self.moving = moving
         #: what each thread does before it reduces, such as to compute what it reads then
         self.before = before
         self.realize, self.block = realize, realize.block
@@ -286,7 +300,7 @@ class _Reduction:
                  if iv.iter_type != IterVar.CommReduce}
         outside = {lp.loop_var for lp in (*self.serial, *self._sharing())}
         parts = conjuncts(self.realize.predicate)
-        spatial = {v for value in bound.values() for v in free_vars(value)}
+        spatial = {v for value in bound.values() for v in free_vars(value) if v in self.moving}
         if spatial & outside or any(uses_var(p, outside) and uses_var(p, spatial) for p in parts):
             raise LowerError(f"{self.where} has a loop or a condition that speaks of spatial "
                              "iterators and of the reduction at once: do not fuse such loops")

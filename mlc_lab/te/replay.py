@@ -108,6 +108,11 @@ class Replay:
         self.sch.set_scope(self.blocks[stage], 0, scope)
 
     def do_cache_read(self, stage: Stage, tensor: Tensor, scope: str, readers: list) -> None:
+        for reader in readers:
+            if reader in self.inlined:
+                raise ValueError(f"cache_read: {reader.op.name}, which would read the copy of "
+                                 f"{tensor.name}, is inlined: name those that read "
+                                 f"{reader.op.name} instead, or do not inline it")
         blocks = [self.blocks[r] for r in readers]
         buffer = self.buffer_of(tensor)
         reads = [r.buffer for r in self.sch.get(blocks[0]).reads]

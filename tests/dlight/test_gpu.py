@@ -11,6 +11,8 @@ from mlc_lab.lower import LowerError
 from mlc_lab.runtime import driver
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
+from mlc_lab.tir.functor import pre_order
+from mlc_lab.tir.shuffles import is_shuffle
 
 HEAD = "@T.prim_func\ndef main({params}):\n{body}"
 
@@ -81,6 +83,14 @@ for i in range(9):
         vi = T.axis.opaque(9, i)
         B[vi] = A[vi] + T.if_then_else(vi > 0, B[vi - 1], T.float32(0))
 """
+VECTOR = """
+for i, k in T.grid(64, 4096):
+    with T.block("C"):
+        vi, vk = T.axis.remap("SR", [i, k])
+        with T.init():
+            C[vi] = T.float32(0)
+        C[vi] = C[vi] + A[vi, vk] * B[vk]
+"""
 TOTAL = """
 for k in range(1000):
     with T.block("B"):
@@ -142,6 +152,19 @@ def test_kernels_compute_what_the_program_says(name, target):
     for got, right in zip(there, want):
         np.testing.assert_allclose(got.numpy(), right, rtol=1e-4, atol=1e-4)
     assert str(tvm.find_races(made, target, sizes={"n": 19})) == "no races"
+
+
+@pytest.mark.parametrize(("make", "rows"), [
+    (PROGRAMS["norm"][1], 6), (PROGRAMS["total"][1], 1),
+    (lambda: program(f32(A=(64, 4096), B=(4096,), C=(64,)), VECTOR), 64),
+])
+def test_the_threads_of_a_block_sum_a_row_together(make, rows):
+    with Target("cuda"):
+        made = dlight.ApplyDefaultSchedule()(tvm.IRModule({"main": func(make())}))
+    lowered = tvm.lower(made, target="cuda")
+    sums = [f for f in lowered.functions.values() if any(is_shuffle(x) for x in pre_order(f))]
+    assert sums, "a thread sums a row alone"
+    assert f'T.launch_thread("blockIdx.x", {rows})' in sums[0].script() or rows == 1
 
 
 def test_a_function_that_has_a_schedule_keeps_it():

@@ -1,6 +1,8 @@
 """Reductions whose iterations run on threads: each reduces a part, then all of them together."""
 
+import numpy as np
 import pytest
+import mlc_lab as tvm
 from mlc_lab.backend.interp import interpret
 from mlc_lab.backend.meaning import evaluate
 from mlc_lab.ir.module import IRModule
@@ -261,3 +263,29 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             B[v] = A[v] + T.float32(1)
 """)
     check(Schedule(func))
+
+
+def test_a_size_in_a_condition_of_the_reduction_is_no_spatial_iterator():
+    """Rows and columns of one size n: whether a column is there does not depend on the row."""
+    mod = from_source('''
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, n), "float32")
+    C = T.match_buffer(c, (n,), "float32")
+    for i in T.thread_binding(n, thread="blockIdx.x"):
+        for k0 in range((n + 31) // 32):
+            for k1 in T.thread_binding(32, thread="threadIdx.x"):
+                with T.block("C"):
+                    v = T.axis.spatial(n, i % n)
+                    vk = T.axis.reduce(n, k0 * 32 + k1)
+                    T.where(k0 * 32 + k1 < n)
+                    with T.init():
+                        C[v] = T.float32(0)
+                    C[v] = C[v] + A[v, vk]
+''')
+    a = np.random.default_rng(0).integers(-4, 5, (37, 37)).astype("float32")
+    rt = tvm.build(mod, target="cuda")
+    there = [tvm.nd.array(x, tvm.cuda(0)) for x in (a, np.zeros(37, "float32"))]
+    rt["main"](*there)
+    np.testing.assert_array_equal(there[1].numpy(), a.sum(1))

@@ -349,3 +349,14 @@ def test_a_sum_of_no_terms_can_be_scheduled(step, first):
     out = np.zeros((3, 2), "int32")
     interpret(s.to_module([A, D])["main"], np.ones((3, 2), "int32"), out)
     np.testing.assert_array_equal(out, np.ones((3, 2), "int32"))
+
+
+def test_a_copy_for_a_reader_that_is_inlined_is_refused():
+    A = te.placeholder((8,), name="A")
+    B = te.compute((8,), lambda i: A[i] * 2, name="B")
+    C = te.compute((8,), lambda i: B[i] + 1, name="C")
+    s = te.create_schedule(C.op)
+    s[B].compute_inline()
+    s.cache_read(A, "local", [B])
+    with pytest.raises(ValueError, match="B, which would read the copy of A, is inlined: name"):
+        s.to_module([A, C])

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from topi.running import array, check
 
-from mlc_lab import te, topi
+import mlc_lab
+from mlc_lab import relax, te, tir, topi
 
 X = array(4, 5, 3)
 
@@ -91,3 +92,16 @@ def test_refusals():
         topi.scatter_elements(x, te.placeholder((3, 5), "int64"), te.placeholder((2, 5)))
     with pytest.raises(ValueError, match='mode "outside"'):
         topi.take(x, te.placeholder((3,), "int32"), 0, mode="outside")
+
+
+def test_a_slice_that_ends_before_it_begins_is_empty_with_symbolic_sizes_too():
+    n = tir.Var("n", "int64")
+    x = relax.Var("x", relax.TensorStructInfo([n], "float32"))
+    m = tir.Var("m", "int64")
+    new = relax.Var("new", relax.TensorStructInfo([m], "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x, new]):
+        builder.emit_func_output(builder.emit(relax.op.slice_scatter(x, new, 3, 1, 1)))
+    vm = relax.VirtualMachine(relax.build(builder.get(), "llvm"), mlc_lab.cpu())
+    a = np.arange(5, dtype="float32")
+    np.testing.assert_array_equal(vm["main"](a, np.zeros(0, "float32")).numpy(), a)

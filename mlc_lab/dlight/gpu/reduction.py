@@ -70,7 +70,8 @@ def is_long(stage: Stage) -> bool:
 def threads_together(sch: Schedule, stage: Stage, machine: GPUMachine) -> None:
     """A block of threads for each result. Raises ScheduleError where the reduction is of no kind
     that threads can share."""
-    sch.copy().rfactor(sch.get_loops(stage.rv)[-1], 0)  # is it one of those that are known?
+    trial = sch.copy()
+    trial.rfactor(trial.get_loops(stage.rv)[-1], 0)  # is it one of those that are known?
     spatial, others = split_loops(sch, stage.rv)
     sch.reorder(*spatial, *others)
     summed = sch.fuse(*others) if len(others) > 1 else others[0]
