@@ -10,16 +10,20 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from ..above import above
 
-__all__ = ["KINDS", "Driver", "SimulatedDriver", "driver_of", "has_driver"]
+__all__ = ["KINDS", "PACKAGES", "Driver", "SimulatedDriver", "driver_of", "has_driver"]
 
 #: the device types that kernels are made for
 KINDS = ("cuda", "opencl", "metal", "webgpu")
+#: the device types that real devices are used of -> the package it takes, which the extra of the
+#: type's name installs
+PACKAGES = {"cuda": "cuda.bindings", "opencl": "pyopencl", "webgpu": "wgpu"}
 
 
 class Driver:
@@ -79,7 +83,20 @@ class SimulatedDriver(Driver):
         if not self.announced:
             self.announced = True
             print(f"mlc_lab: no {self.kind} device is used here, {self.kind}(0) is simulated: "
-                  "kernels run on this CPU, with the same results; times say whose they are.")
+                  "kernels run on this CPU, with the same results; times say whose they are."
+                  + self._what_to_install())
+
+    def _what_to_install(self) -> str:
+        package = PACKAGES.get(self.kind)
+        if package is None or os.environ.get("MLC_LAB_DEVICE") == "simulated":
+            return ""
+        try:
+            import_module(package)
+        except ImportError:
+            extra = f"[{self.kind}]"
+            return (f' For a real one, if this machine has one: pip install "mlc-lab{extra}" (in a '
+                    f'checkout: pip install -e ".{extra}"), and start Python again.')
+        return f" {package} is installed, and finds no device."
 
 
 def has_driver(kind: str, index: int) -> bool:

@@ -1,5 +1,8 @@
 """The simulated device: kernels whose threads are loops compute what the interpreter says."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
 
@@ -56,6 +59,16 @@ def test_every_target_runs(target):
     mod = tiled()
     args = arguments(mod)
     np.testing.assert_allclose(on_device(mod, args, target)[2], args[0] @ args[1], rtol=1e-4)
+
+
+@pytest.mark.parametrize(("installed", "told"), [
+    (False, 'pip install "mlc-lab[opencl]"'), (True, "pyopencl is installed, and finds no device"),
+])
+def test_what_a_real_device_takes_is_said(installed, told, capsys, monkeypatch):
+    monkeypatch.delenv("MLC_LAB_DEVICE")
+    monkeypatch.setitem(sys.modules, "pyopencl", ModuleType("pyopencl") if installed else None)
+    driver.SimulatedDriver("opencl").announce()
+    assert told in capsys.readouterr().out
 
 
 def test_it_is_said_once_that_a_device_is_simulated(capsys):

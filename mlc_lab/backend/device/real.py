@@ -17,17 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...runtime.driver import Driver
+from ...runtime.driver import PACKAGES, Driver
 from .watch import limit_s, until
 
 if TYPE_CHECKING:
     from ..source import KernelSource
 
-#: device type -> the module here that has its driver, and the package that it needs
-OPENERS: dict[str, tuple[str, str]] = {
-    "cuda": (".cuda", "cuda.bindings"), "opencl": (".opencl", "pyopencl"),
-    "webgpu": (".webgpu", "wgpu"),
-}
+#: device type -> the module here that has its driver
+OPENERS = {"cuda": ".cuda", "opencl": ".opencl", "webgpu": ".webgpu"}
 #: kernels that are named where an error may be any one's that ran since the last wait
 _NAMED = 4
 
@@ -176,12 +173,11 @@ def _block_above(text: Sequence[str], number: int) -> str:
 
 def real_driver(kind: str) -> Driver | None:
     """The driver of the real device of a type; None where its package or the device is missing."""
-    row = OPENERS.get(kind)
-    if row is None:
+    module = OPENERS.get(kind)
+    if module is None:
         return None
-    module, package = row
     try:
-        import_module(package)
+        import_module(PACKAGES[kind])
     except ImportError:
         return None
     return import_module(module, __package__).open_device()
