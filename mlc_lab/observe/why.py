@@ -42,6 +42,8 @@ _MOST = 3
 _SHOWN = 120
 #: sums that hide the latency of an add: it takes four cycles, and two start in each
 _HIDES = 8
+#: general registers, with that of the stack
+_X86_GENERAL, _ARM_GENERAL = 16, 31
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,11 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     point "operations" that they do, in elements of 32 bits;
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
     not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
-    "reloads"; "registers" that are named, "of" so many there are, and what is "held" in them (see
-    `registers.py`); "lines" of the program that it came from; its "text", an instruction a line, of
-    a long loop the beginning; which of these lines spill or reload ("on_stack"); and "code", a
-    digest of the whole assembly.
+    "reloads" of vector registers, and of general ones "general_spills" and "general_reloads", of
+    which there are "general_of"; vector "registers" that are named, "of" so many there
+    are, and what is "held" in them (see `registers.py`); "lines" of the program that it came from;
+    its "text", an instruction a line, of a long loop the beginning; which of these lines spill or
+    reload ("on_stack"); and "code", a digest of the whole assembly.
     Without a loop the counts are those of all instructions. Raises what the lowering and the code
     generator raise.
     """
@@ -94,12 +97,16 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
         "instructions": found["instructions"],
         "vector": found["instructions"] - found.get("scalar", 0), "operations": _operations(loop),
         "fma": found.get("fma", 0),
-        "loads": found.get("load", 0) + found.get("memory operands", 0) - loop.reloads,
-        "stores": found.get("store", 0) - loop.spills, "shuffles": found.get("shuffle", 0),
+        "loads": found.get("load", 0) + found.get("memory operands", 0) - sum(loop.loaded.values()),
+        "stores": found.get("store", 0) - sum(loop.stored.values()),
+        "shuffles": found.get("shuffle", 0),
         "width": max((width_of(line) for line in loop.instructions if _kind(line) in working),
                      default=0),
         "sums": len(sums(loop)), "carried": _carried(loop), "spills": loop.spills,
-        "reloads": loop.reloads, "registers": loop.registers, "of": vector_unit(target).registers,
+        "reloads": loop.reloads, "general_spills": loop.stored["general"],
+        "general_reloads": loop.loaded["general"],
+        "general_of": _X86_GENERAL if any("%" in line for line in loop.instructions) else
+        _ARM_GENERAL, "registers": loop.registers, "of": vector_unit(target).registers,
         "held": held(loop, stores_by_line(lowered)), "lines": sorted(loop.lines),
         "text": [line.expandtabs(8) for line in loop.instructions[:_SHOWN]],
         "on_stack": sorted(n for n in loop.on_stack if n < _SHOWN),
@@ -345,6 +352,30 @@ def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
     yield Reason(said.format(**values), way, _size(old, new))
 
 
+def _addresses(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Spills of general registers: a loop that is written out for many rows has an address each."""
+    stored, loaded = (tuple(f.inner.get(name, 0) for f in (a, b))
+                      for name in ("general_spills", "general_reloads"))
+    old, new = (stored[n] + loaded[n] for n in (0, 1))
+    if not _changed(old, new):
+        return
+    if new > old:
+        said = text("The {registers} general registers, which hold addresses and counters, do not "
+                    "suffice: the inner loop stores {stored} of these to the stack and loads "
+                    "{loaded} from it.", "views")
+    elif new:
+        said = text("More addresses and counters of the inner loop fit into the {registers} "
+                    "general registers: it stores {stored} to the stack and loads {loaded} from "
+                    "it, {stored_before} and {loaded_before} before.", "views")
+    else:
+        said = text("All addresses and counters of the inner loop fit into the {registers} general "
+                    "registers; {old} went to or came from the stack before.", "views")
+    yield Reason(said.format(
+        registers=b.inner.get("general_of", _X86_GENERAL), stored=stored[1], loaded=loaded[1],
+        stored_before=stored[0], loaded_before=loaded[0], old=old),
+        -1 if new > old else 1, _size(old, new))
+
+
 def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
     """A sum in memory: its next addition waits until the store can be read again."""
     old, new = a.inner["carried"], b.inner["carried"]
@@ -454,7 +485,7 @@ def _moved(sharing: Mapping[str, Any]) -> str:
 
 
 _OF_COUNTS = (_misses, _traffic, _work, _sharing)
-_OF_CODE = (_vectors, _spills, _carries, _latency, _effort, _loads)
+_OF_CODE = (_vectors, _spills, _addresses, _carries, _latency, _effort, _loads)
 #: each says of a change what it says of the change back, the other way round
 RULES = (*_OF_COUNTS, *_OF_CODE, _threads)
 

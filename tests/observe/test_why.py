@@ -6,7 +6,9 @@ import re
 import pytest
 
 from mlc_lab.observe import why
-from mlc_lab.observe.live_pages import attention
+from mlc_lab.observe.inner_loop import inner_loops
+from mlc_lab.observe.live import Choices
+from mlc_lab.observe.live_pages import attention, matrix_product
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.observe.why import Facts, explain, inner_facts, reasons
@@ -15,6 +17,7 @@ from mlc_lab.tir import Schedule
 from .programs import matmul
 
 X86 = "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell"
+AVX512 = "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512"
 ARM = "llvm -mtriple=aarch64-linux-gnu"
 CACHES = [{"name": "L1", "line": 64}, {"name": "L2", "line": 64}]
 MACHINE = {"caches": CACHES, "bandwidth": {"L1": 400.0, "L2": 200.0, "memory": 20.0}, "cores": 4}
@@ -39,6 +42,12 @@ def tiled(rows, columns):
     return sch.mod
 
 
+def product(**chosen):
+    """The page "matrix product" as it stands when these numbers are chosen."""
+    page = Choices(matrix_product(), begin=chosen)
+    return page.module(page.point(page.first))
+
+
 # ------------------------------------------------------------------------------------- inner loops
 
 
@@ -57,6 +66,30 @@ def test_what_does_not_fit_into_the_registers_is_spilled(target, rows):
     facts = inner_facts(tiled(rows, 16), target=target)
     assert facts["spills"] > 0 and facts["reloads"] > 0
     assert facts["on_stack"] and max(facts["on_stack"]) < len(facts["text"])
+
+
+def test_addresses_on_the_stack_are_no_vectors():
+    """A product of which all rows and columns are written out, with an address for each row."""
+    facts = inner_facts(product(rows=128, columns=128), target=AVX512)
+    assert facts["general_reloads"] > 100 and facts["general_of"] == 16
+    assert facts["registers"] < facts["of"] and facts["spills"] == facts["reloads"] == 0
+    told = " ".join(reasons(Facts(counts(), INNER, (), MACHINE), Facts(counts(), facts, (), {})))
+    assert "The 16 general registers, which hold addresses and counters, do not suffice" in told
+    assert "vector registers do not suffice" not in told
+
+
+@pytest.mark.parametrize(("line", "kind"), [
+    ("movq %rax, 64(%rsp)", "general"), ("vmovups %ymm1, 64(%rsp)", "vector"),
+    ("vmovss %xmm1, 64(%rsp)", "vector"), ("kmovw %k1, 64(%rsp)", "mask"),
+    ("str x8, [sp, #64]", "general"), ("str q0, [sp, #64]", "vector"),
+    ("str d8, [sp, #64]", "vector"), ("stp x8, x9, [sp, #64]", "general")])
+def test_spills_are_counted_by_the_kind_of_register(line, kind):
+    arm = "%" not in line
+    note = f"    {line}    {'//' if arm else '#'} 8-byte Spill"
+    text = f".LBB0_1: # =>This Inner Loop Header: Depth=1\n{note}\n"
+    (found,) = inner_loops(text, {})
+    assert dict(found.stored) == {kind: 1} and not found.loaded
+    assert found.spills == (kind == "vector") and found.on_stack == {0}
 
 
 def test_an_array_on_the_stack_is_no_spill():
@@ -147,6 +180,16 @@ def facts(time=None, parallel=(), inner=None, **given):
     (facts(inner={"spills": 8, "reloads": 9}), facts(inner={"spills": 2, "reloads": 1}),
      "More values of the inner loop fit into the 16 vector registers: it stores 2 to the stack and "
      "loads 1 from it, 8 and 9 before."),
+    (facts(), facts(inner={"general_spills": 3, "general_reloads": 1027}),
+     "The 16 general registers, which hold addresses and counters, do not suffice: the inner loop "
+     "stores 3 of these to the stack and loads 1027 from it."),
+    (facts(inner={"general_spills": 3, "general_reloads": 1027}),
+     facts(inner={"general_reloads": 9}),
+     "More addresses and counters of the inner loop fit into the 16 general registers: it stores 0 "
+     "to the stack and loads 9 from it, 3 and 1027 before."),
+    (facts(inner={"general_reloads": 9}), facts(),
+     "All addresses and counters of the inner loop fit into the 16 general registers; 9 went to or "
+     "came from the stack before."),
     (facts(inner={"spills": 8}), facts(), "All values of the inner loop fit into the 16 vector"),
     (facts(), facts(inner={"sums": 12}),
      "The inner loop adds to 12 independent sums, to 1 before: the latency of the add is hidden."),
@@ -185,7 +228,8 @@ def any_facts(rng):
     def some():
         return rng.choice([0, 0, rng.randrange(1, 20), int(100 * 2 ** rng.uniform(-1, 8))])
 
-    inner = {name: some() for name in ("loads", "fma", "sums", "carried", "spills", "reloads")}
+    inner = {name: some() for name in ("loads", "fma", "sums", "carried", "spills", "reloads",
+                                    "general_spills", "general_reloads")}
     inner |= {"width": rng.choice([0, 128, 256]), "instructions": rng.randrange(8, 99),
               "operations": rng.randrange(8, 99)}
     parallel = rng.choice([(), (("i", rng.choice([2, 3, 4, 64])),), (("n", None),)])
