@@ -24,7 +24,7 @@ from .assembly import kind_of, machine_code, mix, width_of
 from .inner_loop import InnerLoop, main_loop, work_by_line
 from .lowering import Line, lower_traced
 from .recording import Recording, Step
-from .registers import held, stores_by_line, sums
+from .registers import accumulators, held, steady, stores_by_line, sums
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
@@ -77,12 +77,13 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     "fma", "loads" (those of other instructions' operands, too), "stores", "shuffles"; the floating
     point "operations" that they do, in elements of 32 bits;
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
-    not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
-    "reloads" of vector registers, and of general ones "general_spills" and "general_reloads", of
-    which there are "general_of"; vector "registers" that are named, "of" so many there
-    are, and what is "held" in them (see `registers.py`); "lines" of the program that it came from;
-    its "text", an instruction a line, of a long loop the beginning; which of these lines spill or
-    reload ("on_stack"); and "code", a digest of the whole assembly.
+    not wait for each other, and with those in memory all "accumulators"; places in
+    memory "carried" from one iteration to the next; "spills" and "reloads" of vector registers, and
+    of general ones "general_spills" and "general_reloads", of which there are "general_of"; vector
+    "registers" that are named, "of" so many there are, and what is "held" in them (see
+    `registers.py`); "lines" of the program that it came from; its "text", an instruction a line, of
+    a long loop the beginning; which of these lines spill or reload ("on_stack"); and "code", a
+    digest of the whole assembly.
     Without a loop the counts are those of all instructions. Raises what the lowering and the code
     generator raise.
     """
@@ -102,8 +103,9 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
         "shuffles": found.get("shuffle", 0),
         "width": max((width_of(line) for line in loop.instructions if _kind(line) in working),
                      default=0),
-        "sums": len(sums(loop)), "carried": _carried(loop), "spills": loop.spills,
-        "reloads": loop.reloads, "general_spills": loop.stored["general"],
+        "sums": len(sums(loop)), "accumulators": len(accumulators(loop)),
+        "carried": _carried(loop), "spills": loop.spills, "reloads": loop.reloads,
+        "general_spills": loop.stored["general"],
         "general_reloads": loop.loaded["general"],
         "general_of": _X86_GENERAL if any("%" in line for line in loop.instructions) else
         _ARM_GENERAL, "registers": loop.registers, "of": vector_unit(target).registers,
@@ -136,27 +138,18 @@ def _operations(loop: InnerLoop) -> int:
                for line in loop.instructions if _FLOATS.match(line))
 
 
-_PLACE = re.compile(r"[-\w.]*\(([^)]*)\)")
-
-
 def _carried(loop: InnerLoop) -> int:
-    """The places in memory that each iteration of a loop for x86 stores to and loads from again,
-    spills apart: their addresses do not change in the loop."""
-    loaded, stored, written = set(), set(), set()
-    for line in loop.instructions:
-        name, *rest = line.split(None, 1)
-        operands = re.split(r",\s+", "".join(rest))
-        place = _PLACE.search(line)
-        if place and _kind(line) == "store":
-            stored.add(place[0])
-        elif place:
-            loaded.add(place[0])
-        if not operands[-1].endswith(")") and _kind(line) not in ("compare", "branch"):
-            written.add(re.sub(r"^%[er]?", "", operands[-1]))
-    both = [place for place in loaded & stored if "%rsp" not in place]
-    return sum(not written & {re.sub(r"^%[er]?", "", register)
-                              for register in _PLACE.findall(place)[0].split(",")}
-               for place in both)
+    """The places in memory that each iteration of a loop for x86 loads from and stores to after
+    that, spills apart: their addresses do not change in the loop."""
+    loaded, stored = set(), set()
+    for n, (line, parts) in enumerate(zip(loop.instructions, steady(loop))):
+        if n in loop.on_stack or line.startswith("lea"):
+            continue
+        places = [part if "(" in part else "" for part in parts]
+        loaded |= {place for place in places[_kind(line) == "store":] if place not in stored}
+        if places and _kind(line) not in ("compare", "branch"):
+            stored.add(places[0])
+    return len((loaded & stored) - {""})
 
 
 # ------------------------------------------------------------------------------------- the rules
@@ -337,7 +330,12 @@ def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
     values = {"registers": b.inner["of"], "stored": b.inner["spills"],
               "loaded": b.inner["reloads"], "stored_before": a.inner["spills"],
               "loaded_before": a.inner["reloads"], "old": old}
-    if new > old and _changed(old, new):
+    values["accumulators"] = _accumulators(b)
+    if new > old and _changed(old, new) and values["accumulators"] >= values["registers"]:
+        said, way = text("{accumulators} accumulators, {registers} vector registers: the inner "
+                         "loop stores {stored} values to the stack and loads {loaded} from it.",
+                         "views"), -1
+    elif new > old and _changed(old, new):
         said, way = text("The {registers} vector registers do not suffice: the inner loop stores "
                          "{stored} values to the stack and loads {loaded} from it.", "views"), -1
     elif new and _changed(old, new):
@@ -376,13 +374,34 @@ def _addresses(a: Facts, b: Facts) -> Iterator[Reason]:
         -1 if new > old else 1, _size(old, new))
 
 
+def _accumulators(facts: Facts) -> int:
+    """How many sums the inner loop adds to, in registers and in memory."""
+    return facts.inner.get("accumulators", facts.inner["sums"])
+
+
 def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
     """A sum in memory: its next addition waits until the store can be read again."""
     old, new = a.inner["carried"], b.inner["carried"]
+    count, registers = _accumulators(b), b.inner["of"]
+    kept = count - b.inner["sums"]
     if new and not old:
-        yield Reason(text("Each iteration of the inner loop loads what the one before it has "
-                          "stored: the sums go through memory, and each addition waits for that.",
-                          "views"), -1, math.log(4))
+        if kept < 1:
+            said = text("Each iteration of the inner loop loads what the one before it has "
+                        "stored: the sums go through memory, and each addition waits for that.",
+                        "views")
+        elif count <= registers:
+            said = text("{kept} of {count} accumulators are kept in memory: each iteration of the "
+                        "inner loop loads what the one before it has stored, and each addition to "
+                        "them waits for that.", "views")
+        elif kept < count:
+            said = text("{count} accumulators, {registers} vector registers: {kept} are kept in "
+                        "memory. Each iteration of the inner loop loads what the one before it has "
+                        "stored, and each addition to them waits for that.", "views")
+        else:
+            said = text("{count} accumulators, {registers} vector registers: they are kept in "
+                        "memory. Each iteration of the inner loop loads what the one before it has "
+                        "stored, and each addition waits for that.", "views")
+        yield Reason(said.format(count=count, registers=registers, kept=kept), -1, math.log(4))
     elif old and not new:
         yield Reason(text("The sums of the inner loop do not go through memory any more: no "
                           "addition waits for a store.", "views"), 1, math.log(4))
@@ -390,6 +409,8 @@ def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
 
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
+    if bool(a.inner["carried"]) != bool(b.inner["carried"]):
+        return  # sums have gone to memory or come from there: what waits for that hides nothing
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
         effect = text("each addition waits for the one before it", "views") if new == 1 else \
             text("less of the latency of the add is hidden", "views") if new < old else \

@@ -119,6 +119,17 @@ def test_a_label_in_a_loop_does_not_end_it():
     assert facts["instructions"] > 60 and facts["fma"] == 32, facts
 
 
+@pytest.mark.parametrize(("rows", "kept"), [(16, 128), (128, 1024)])
+def test_sums_that_are_kept_in_memory_are_told_by_number(rows, kept):
+    """Of 128 rows the addresses come from the stack, the same in each iteration."""
+    inner = [inner_facts(product(rows=n, columns=128), target=AVX512) for n in (1, rows)]
+    assert [f["sums"] for f in inner] == [8, 0]
+    assert inner[1]["accumulators"] == inner[1]["carried"] == kept
+    told = " ".join(reasons(*(Facts(counts(), f, (), MACHINE) for f in inner)))
+    assert f"{kept} accumulators, 32 vector registers: they are kept in memory." in told
+    assert "independent sums" not in told
+
+
 def test_sums_in_memory_are_carried_from_iteration_to_iteration():
     """LLVM writes out the loop over j, so that over k is the inner one, with a row in memory."""
     sch = Schedule(matmul(64))
@@ -197,6 +208,15 @@ def facts(time=None, parallel=(), inner=None, **given):
      "to 4 independent sums, to 16 before: less of the latency of the add is hidden."),
     (facts(inner={"sums": 16}), facts(),
      "to 1 independent sum, to 16 before: each addition waits for the one before it."),
+    (facts(), facts(inner={"spills": 8, "accumulators": 24}),
+     "24 accumulators, 16 vector registers: the inner loop stores 8 values to the stack and loads "
+     "0 from it."),
+    (facts(), facts(inner={"carried": 24, "sums": 0, "accumulators": 24}),
+     "24 accumulators, 16 vector registers: they are kept in memory. Each iteration"),
+    (facts(), facts(inner={"carried": 12, "sums": 12, "accumulators": 24}),
+     "24 accumulators, 16 vector registers: 12 are kept in memory. Each iteration"),
+    (facts(), facts(inner={"carried": 3, "sums": 1, "accumulators": 4}),
+     "3 of 4 accumulators are kept in memory: each iteration"),
     (facts(), facts(inner={"carried": 2}), "the sums go through memory"),
     (facts(), facts(inner={"instructions": 80}),
      "The inner loop takes 10 instructions for each operation, 1 before."),
