@@ -116,12 +116,28 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     }  # fmt: skip
 
 
+_LABEL = re.compile(r"\.?L[A-Z]\w*\d+(_\d+)?")
+_X86_REGISTER = re.compile(r"%([xyz]mm|k)(\d+)|%([er]?)(\w+)")
+
+
 def _digest(assembly: Sequence[Line]) -> str:
-    """The same for assembly that differs in the numbers of its labels alone."""
+    """The same for assembly that differs in the numbers of its labels alone, or for x86 in which
+    register is taken for what."""
     labels: dict[str, str] = {}
-    text = re.sub(r"\.?L[A-Z]\w*\d+(_\d+)?", lambda m: labels.setdefault(m[0], f"L{len(labels)}"),
-                  "\n".join(line for line, _ in assembly))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    registers: dict[str, str] = {}
+
+    def register(m: re.Match[str]) -> str:
+        if m[1]:
+            name, width = ("k" if m[1] == "k" else "mm") + m[2], m[1]
+        else:
+            name, width = re.sub(r"(?<=\d)[dwb]$", "", m[4]), m[3]
+            if name != m[4]:  # %r8d is as wide as %eax
+                width = m[4][-1].replace("d", "e")
+        return f"%{width}{registers.setdefault(name, str(len(registers)))}"
+
+    text = _LABEL.sub(lambda m: labels.setdefault(m[0], f"L{len(labels)}"),
+                      "\n".join(line for line, _ in assembly))
+    return hashlib.sha256(_X86_REGISTER.sub(register, text).encode()).hexdigest()[:16]
 
 
 _FLOATS = re.compile(r"v?(fn?m(add|sub)|(add|sub|mul|div|max|min)[sp][sdh])|fml[as]"
@@ -511,6 +527,17 @@ _OF_CODE = (_vectors, _spills, _addresses, _carries, _latency, _effort, _loads)
 RULES = (*_OF_COUNTS, *_OF_CODE, _threads)
 
 
+#: what the same instructions may differ in: where they come from and go to
+_WHERE = {"code", "text", "held", "lines", "on_stack"}
+
+
+def _same_loop(a: Facts, b: Facts) -> bool:
+    """Whether two inner loops consist of the same instructions, as far as their facts tell."""
+    one, other = ({k: v for k, v in f.inner.items() if k not in _WHERE} for f in (a, b))
+    names = [sorted(line.split()[0] for line in f.inner.get("text", ())) for f in (a, b)]
+    return one == other and names[0] == names[1]
+
+
 def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
     """What changed from program `a` to program `b`, the largest change first; `op` is the
     primitive between them."""
@@ -530,6 +557,10 @@ def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
         if not told and a.counts and a.counts == b.counts:
             told.append(text("The accesses and the cache misses are the same as before.",
                              "views"))
+        if op in ("vectorize", "unroll") and a.inner and b.inner and _same_loop(a, b):
+            told.insert(0, text("The inner loop consists of the same instructions as before: LLVM "
+                                "had done this by itself, or it is another loop that changed.",
+                                "views"))
     if a.time and b.time:
         way = 1 if b.time < a.time else -1
         ratio = max(a.time / b.time, b.time / a.time)

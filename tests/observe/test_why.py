@@ -9,6 +9,7 @@ from mlc_lab.observe import why
 from mlc_lab.observe.inner_loop import inner_loops
 from mlc_lab.observe.live import Choices
 from mlc_lab.observe.live_pages import attention, matrix_product
+from mlc_lab.observe.live_pages_softmax import softmax
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.observe.why import Facts, explain, inner_facts, reasons
@@ -145,6 +146,35 @@ def test_the_same_code_has_the_same_digest():
     other.vectorize(other.split(other.get_loops("C")[1], [None, 8])[1])
     facts = [inner_facts(s.mod, target=X86) for s in (one, two, other)]
     assert facts[0]["code"] == facts[1]["code"] != facts[2]["code"]
+
+
+def test_the_digest_does_not_depend_on_which_register_is_taken_for_what():
+    def digest(*lines):
+        return why._digest([(line, ()) for line in lines])
+
+    assert digest("addq $16, %rdx", "vmovaps %zmm17, (%rsp,%rdx,4)", "jne .LBB0_1") == digest(
+        "addq $16, %r8", "vmovaps %zmm3, (%rsp,%r8,4)", "jne .LBB0_7")
+    one = digest("incq %rdx", "movq %rdx, %rax")
+    assert one == digest("incq %rcx", "movq %rcx, %rbx") != digest("incq %rdx", "movq %rax, %rdx")
+    assert digest("vaddps %ymm1, %ymm1, %ymm2") != digest("vaddps %zmm1, %zmm1, %zmm2")
+    assert digest("vaddps %ymm1, %ymm1, %ymm2") == digest("vaddps %ymm5, %ymm5, %ymm0")
+
+
+def test_a_switch_that_leaves_the_inner_loop_as_it_was_says_so():
+    """Of softmax the loop over the powers does most of the work; the result is another loop, in
+    vectors of LLVM's choice where the schedule does not ask for some."""
+    page = Choices(softmax())
+    knob = [k.name for k in page.knobs].index("vectorize j_1")
+    states = [[on if n == knob else choice for n, choice in enumerate(page.first)]
+              for on in (True, False)]
+    inner = [inner_facts(page.module(page.point(state)), target=AVX512) for state in states]
+    assert inner[0]["code"] != inner[1]["code"]
+    a, b = (Facts(counts(), f, (), MACHINE) for f in inner)
+    assert reasons(a, b, "vectorize") == reasons(b, a, "vectorize") == [
+        "The inner loop consists of the same instructions as before: LLVM had done this by itself, "
+        "or it is another loop that changed.",
+        "The accesses and the cache misses are the same as before."]
+    assert reasons(a, b) == ["The accesses and the cache misses are the same as before."]
 
 
 # --------------------------------------------------------------------------------------- sentences
