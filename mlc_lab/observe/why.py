@@ -6,7 +6,8 @@
 A program's facts are its cost's "counts" (cache misses by level and by buffer, see `counts.py`)
 and its "inner" loop in machine code (`inner_facts`). Each rule below looks at the facts before and
 after a step and says one thing, or nothing; what changed most comes first. Where the measured time
-went another way than all that is said, or changed and nothing else did, that is said too.
+went another way than all that is said, changed and nothing else did, or changed by much more than
+all of that could make, that is said too (`_left_over`).
 """
 
 from __future__ import annotations
@@ -538,6 +539,37 @@ def _same_loop(a: Facts, b: Facts) -> bool:
     return one == other and names[0] == names[1]
 
 
+def _left_over(a: Facts, b: Facts, said: Sequence[Reason]) -> Iterator[str]:
+    """What the counts leave unexplained of a measured difference: all of it where none of them went
+    that way, the rest where they are too small for it.
+
+    What changes by a factor changes the time by that factor at most, even if all time is spent on
+    it; what makes a program wait, as a sum in memory, has a sentence and a size of its own. So the
+    factors of all causes, multiplied, bound what they explain. That is too much rather than too
+    little, for one cause may be told by several counts; below the root of the difference, which the
+    measurement's spread is taken from, it is said.
+    """
+    assert a.time and b.time
+    way = 1 if b.time < a.time else -1
+    ratio = max(a.time / b.time, b.time / a.time)
+    sure = ratio / (1.05 + a.spread + b.spread)
+    if sure <= 1:
+        return
+    causes = [r.size for r in said if r.way == way]
+    if not causes:
+        left = (text("It is {ratio} times as fast, which these counts do not explain.", "views")
+                if way > 0 else
+                text("It is {ratio} times as slow, which these counts do not explain.", "views"))
+    elif sum(causes) < math.log(sure) / 2:
+        left = (text("It is {ratio} times as fast: these counts explain only a part of that, and "
+                     "not the rest.", "views") if way > 0 else
+                text("It is {ratio} times as slow: these counts explain only a part of that, and "
+                     "not the rest.", "views"))
+    else:
+        return
+    yield left.format(ratio=_number(ratio))
+
+
 def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
     """What changed from program `a` to program `b`, the largest change first; `op` is the
     primitive between them."""
@@ -562,14 +594,7 @@ def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
                                 "had done this by itself, or it is another loop that changed.",
                                 "views"))
     if a.time and b.time:
-        way = 1 if b.time < a.time else -1
-        ratio = max(a.time / b.time, b.time / a.time)
-        if ratio > 1.05 + a.spread + b.spread and not any(r.way == way for r in said):
-            said_of_time = (
-                text("It is {ratio} times as fast, which these counts do not explain.", "views")
-                if way > 0 else
-                text("It is {ratio} times as slow, which these counts do not explain.", "views"))
-            told.append(said_of_time.format(ratio=_number(ratio)))
+        told += _left_over(a, b, said)
     return told
 
 

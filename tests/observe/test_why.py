@@ -338,6 +338,29 @@ def test_what_the_counts_do_not_explain_is_said(after, word):
     assert explained is (word == "fast")  # wider vectors are no reason to be slower
 
 
+@pytest.mark.parametrize(("times", "inner", "left"), [
+    # 12 % more instructions make nothing 8 times as slow, nor 11 % fewer as fast
+    ((1.0, 8.0), {"instructions": 9}, "It is 8 times as slow: these counts explain only a part of "
+                                      "that, and not the rest."),
+    ((8.0, 1.0), {"instructions": 7}, "It is 8 times as fast: these counts explain only a part of "
+                                      "that, and not the rest."),
+    ((1.0, 1.15), {"instructions": 9}, ""),     # as large as the difference
+    ((1.0, 3.0), {"instructions": 16}, ""),     # more than its root
+    ((1.0, 3.5), {"carried": 2}, ""),           # waiting is a cause with a size of its own
+    ((1.0, 8.0), {"instructions": 9, "width": 256}, "It is 8 times as slow: these counts explain "),
+])
+def test_causes_that_are_too_small_for_the_difference_leave_a_rest(times, inner, left):
+    told = reasons(facts(times[0]), facts(times[1], inner=inner))
+    assert len(told) == len(inner) + bool(left)
+    assert left in told[-1] and (bool(left) or "not the rest" not in told[-1])
+
+
+def test_a_difference_within_the_spread_leaves_no_rest():
+    a, b = facts(1.0), facts(2.0, inner={"instructions": 9})
+    wide = [Facts(f.counts, f.inner, (), MACHINE, f.time, 0.5) for f in (a, b)]
+    assert "not the rest" in reasons(a, b)[-1] and len(reasons(*wide)) == 1
+
+
 def test_the_largest_change_comes_first_and_not_too_many_are_told():
     after = facts(misses=(1, 1), flops=300, bytes_read=10, uses=10,
                   inner={"width": 256, "spills": 3, "sums": 9})
