@@ -9,6 +9,7 @@ inner loop is the one of the line that does most of the work.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,9 @@ _FALLS_IN = re.compile(r"^\s*(#|//|;|@)\s*%bb\.\d+:")
 _HEADER = re.compile(r"=>\s*This (Inner )?Loop Header: Depth[= ](\d+)")
 _INSIDE = re.compile(r"in Loop: Header=(\w+) Depth[= ]\d+")
 _REGISTER = re.compile(r"%[xyz]mm(\d+)|\bv(\d+)\.\w+|\bq(\d+)\b")
+#: what tells which registers a value on the stack is for; those that are neither are general ones
+_OF_VECTORS = re.compile(r"%[xyz]mm\d|\b[vqdsh]\d+\b")
+_OF_MASKS = re.compile(r"%k\d")
 
 
 @dataclass
@@ -36,17 +40,28 @@ class InnerLoop:
 
     `instructions` are their texts, `places` the lines of the program that each of them came from
     and `lines` all of these;
-    `spills` and `reloads` the values that are stored to and loaded from the stack since registers
-    ran out, by the instructions `on_stack`; `registers` how many vector registers are named.
+    `stored` and `loaded` the values that go to and come from the stack since registers ran out, by
+    the kind of register ("vector", "general", "mask"), by the instructions `on_stack`; `spills` and
+    `reloads` are those of vectors; `registers` how many vector registers are named.
     """
 
     instructions: list[str] = field(default_factory=list)
     places: list[tuple[int, ...]] = field(default_factory=list)
     lines: set[int] = field(default_factory=set)
-    spills: int = 0
-    reloads: int = 0
+    stored: Counter[str] = field(default_factory=Counter)
+    loaded: Counter[str] = field(default_factory=Counter)
     on_stack: set[int] = field(default_factory=set)
     depth: int = 0
+
+    @property
+    def spills(self) -> int:
+        """How many values of vector registers are stored to the stack."""
+        return self.stored["vector"]
+
+    @property
+    def reloads(self) -> int:
+        """How many values are loaded from the stack into vector registers."""
+        return self.loaded["vector"]
 
     @property
     def registers(self) -> int:
@@ -84,11 +99,17 @@ def inner_loops(text: str, known: Mapping[int, tuple[int, ...]]) -> list[InnerLo
             at.instructions.append(code.strip().expandtabs(8))
             at.places.append(lines)
             at.lines.update(lines)
-            at.spills += "Spill" in note
-            at.reloads += "Reload" in note
             if "Spill" in note or "Reload" in note:
                 at.on_stack.add(len(at.instructions) - 1)
+                (at.stored if "Spill" in note else at.loaded)[_register_of(code)] += 1
     return [loops[name] for name in loops if name in innermost]
+
+
+def _register_of(code: str) -> str:
+    """The kind of register that an instruction stores to the stack or loads from it. An address is
+    no vector, and most programs with too many rows run out of registers for addresses first."""
+    return ("vector" if _OF_VECTORS.search(code) else "mask" if _OF_MASKS.search(code)
+            else "general")
 
 
 def work_by_line(mod: IRModule, origins: Mapping[Any, Collection[int]],

@@ -9,7 +9,7 @@ several buffers open, all are named.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..ir import dtype as dt
@@ -25,8 +25,11 @@ from .inner_loop import InnerLoop
 if TYPE_CHECKING:
     from .lowering import Lowered
 
-_ADDS = re.compile(r"v?(fn?m(?:add|sub)(?:132|213|231)?|add[sp][sdh]|mov[au]p[sd])"
+_ADDS = re.compile(r"v?(fn?m(?:add|sub)(?:132|213|231)?|add[sp][sdh]|mov(?:[au]p|s)[sd])"
                    r"|(fml[as]|fadd|fn?m(?:add|sub)|mov)\b")
+#: instructions of x86 that write neither a register nor memory, and some that write unnamed ones
+_ASKS = re.compile(r"f?cmp[bwlqe]?\s|test|v?u?comis|vp?test|bt[wlq]?\s|j|prefetch|push")
+_IMPLIED = re.compile(r"cltq|cqto|cltd|cwtl|mul|div|idiv|imul[bwlq]?\s+[^,]*$|call|xchg")
 #: what computes a value: a store, or a name for it
 Work = BufferStore | LetStmt
 _VECTOR = re.compile(r"^%?([xyz]mm\d+|[vq]\d+)\b")
@@ -41,16 +44,75 @@ def operands(line: str) -> list[str]:
     return [re.sub(r"^v(\d+)\.\w+$", r"v\1", part) for part in found]
 
 
-def sums(loop: InnerLoop) -> set[str]:
-    """The registers that each iteration adds to, and that hold a sum of their own: an addition
-    waits only for the one before it to the same sum."""
+def steady(loop: InnerLoop) -> list[list[str]]:
+    """The operands of each instruction of a loop, a place in memory named for its address: the same
+    in each iteration, as "64(%r13)" or "([8(%rsp)])" where a register has come from the stack, or
+    "" where the address is another one in each. Of other processors than x86: registers alone."""
     lines = [line.expandtabs(1) for line in loop.instructions]
-    written = {operands(line)[0] for line in lines}
-    # which register's value at the start of the iteration a register is a sum to
+    found = [operands(line) for line in lines]
+    if not any("%" in line for line in lines):
+        return [[_of_arm(part) for part in parts] for parts in found]
+    changed = {place for line, parts in zip(lines, found) for place in _written(line, parts)}
+    address: dict[str, str] = {}
+
+    def named(part: str) -> str:
+        if "(" not in part:
+            return part
+        before, _, rest = part.partition("(")
+        inside = [term.strip() for term in rest.partition(")")[0].split(",")]
+        known = [term if "%" not in term or _whole(term) not in changed else
+                 address.get(_whole(term), "") for term in inside]
+        spread = rest.partition(")")[2]  # {1to8}: one element, not what is stored there
+        return f"{before}({','.join(known)}){spread}" if all(
+            new or not old for new, old in zip(known, inside)) else ""
+
+    out = []
+    for n, (line, parts) in enumerate(zip(lines, found)):
+        out.append([named(part) for part in parts])
+        for register in _written(line, parts):
+            address.pop(register, None)
+        if n in loop.on_stack and len(parts) == 2 and "(" in parts[1] and parts[1] not in changed:
+            address[_whole(parts[0])] = f"[{parts[1]}]"
+    return out
+
+
+def _of_arm(register: str) -> str:
+    """The name of a vector register of ARM without its width."""
+    return re.sub(r"^[qdsh](\d+)$", r"v\1", register)
+
+
+def _whole(register: str) -> str:
+    """The name of a general register of x86 without its width."""
+    return re.sub(r"^%[er]?|(?<=\d)[dwb]$", "", register)
+
+
+def _written(line: str, parts: list[str]) -> Iterator[str]:
+    """What an instruction for x86 writes: general registers without their widths, and places."""
+    if _ASKS.match(line):
+        return
+    if _IMPLIED.match(line):
+        yield from ("ax", "dx")
+    if line.startswith("call"):
+        yield from ("ax", "cx", "dx", "si", "di", "8", "9", "10", "11")
+    elif parts:
+        yield parts[0] if "(" in parts[0] else _whole(parts[0])
+
+
+def accumulators(loop: InnerLoop) -> set[str]:
+    """The registers and the places in memory (`steady`) that each iteration adds to, and that hold
+    a sum of their own: an addition waits only for the one before it to the same sum."""
+    lines = [line.expandtabs(1) for line in loop.instructions]
+    parted = steady(loop)
+    # of ARM a store names first what it reads
+    stores = [("%" not in line and line.startswith("st")) or _ASKS.match(line) is not None
+              for line in lines]
+    written = {parts[0] for parts, store in zip(parted, stores) if parts and not store} - {""}
+    # which value at the start of the iteration a register or a place is a sum to
     of = {register: register for register in written}
     added = set()
-    for line in lines:
-        parts = operands(line)
+    for line, parts, store in zip(lines, parted, stores):
+        if not parts or store:
+            continue
         known = _ADDS.match(line)
         name: str = known[1] or known[2] if known else ""
         if not name:
@@ -66,10 +128,18 @@ def sums(loop: InnerLoop) -> set[str]:
         else:
             terms = parts[1:]
         found = next((of[term] for term in terms if of.get(term)), "")
-        of[parts[0]] = found
+        if parts[0]:
+            of[parts[0]] = found
+        if line.startswith("ldp"):
+            of[parts[1]] = ""
         if found and not name.startswith("mov"):
             added.add(found)
-    return {register for register in added if of[register] == register}
+    return {place for place in added if of[place] == place}
+
+
+def sums(loop: InnerLoop) -> set[str]:
+    """The accumulators of a loop that are registers: those in memory wait for memory, too."""
+    return {place for place in accumulators(loop) if "(" not in place}
 
 
 def stores_by_line(lowered: Lowered) -> dict[int, list[Work]]:
@@ -106,7 +176,7 @@ def held(loop: InnerLoop, stores: Mapping[int, list[Work]]) -> list[dict[str, An
             said[places] = _Said(s for place in places or sorted(loop.lines)
                                  for s in stores.get(place, ()))
         what = text("a value that was kept on the stack", "views") if n in loop.on_stack else (
-            said[places].what(line, kind, parts[0] in adds, stores_to_memory))
+            said[places].what(line, kind, _of_arm(parts[0]) in adds, stores_to_memory))
         name = re.sub(r"^q", "v", named[1])
         number = int(re.sub(r"\D", "", name))
         names[number] = max(names.get(number, ""), name)  # the widest: xmm1 is a part of ymm1
@@ -164,4 +234,4 @@ def _named(buffers: Iterable[Buffer]) -> str:
     return text(" or ", "views").join(different) if len(different) < 4 else ""
 
 
-__all__ = ["held", "operands", "stores_by_line", "sums"]
+__all__ = ["accumulators", "held", "operands", "steady", "stores_by_line", "sums"]

@@ -6,7 +6,8 @@
 A program's facts are its cost's "counts" (cache misses by level and by buffer, see `counts.py`)
 and its "inner" loop in machine code (`inner_facts`). Each rule below looks at the facts before and
 after a step and says one thing, or nothing; what changed most comes first. Where the measured time
-went another way than all that is said, or changed and nothing else did, that is said too.
+went another way than all that is said, changed and nothing else did, or changed by much more than
+all of that could make, that is said too (`_left_over`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from .assembly import kind_of, machine_code, mix, width_of
 from .inner_loop import InnerLoop, main_loop, work_by_line
 from .lowering import Line, lower_traced
 from .recording import Recording, Step
-from .registers import held, stores_by_line, sums
+from .registers import accumulators, held, steady, stores_by_line, sums
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
@@ -42,6 +43,8 @@ _MOST = 3
 _SHOWN = 120
 #: sums that hide the latency of an add: it takes four cycles, and two start in each
 _HIDES = 8
+#: general registers, with that of the stack
+_X86_GENERAL, _ARM_GENERAL = 16, 31
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,10 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     "fma", "loads" (those of other instructions' operands, too), "stores", "shuffles"; the floating
     point "operations" that they do, in elements of 32 bits;
     "width" of its widest vectors in bits (0: one element at a time); "sums" in registers that do
-    not wait for each other; places in memory "carried" from one iteration to the next; "spills" and
-    "reloads"; "registers" that are named, "of" so many there are, and what is "held" in them (see
+    not wait for each other, and with those in memory all "accumulators"; places in
+    memory "carried" from one iteration to the next; "spills" and "reloads" of vector registers, and
+    of general ones "general_spills" and "general_reloads", of which there are "general_of"; vector
+    "registers" that are named, "of" so many there are, and what is "held" in them (see
     `registers.py`); "lines" of the program that it came from; its "text", an instruction a line, of
     a long loop the beginning; which of these lines spill or reload ("on_stack"); and "code", a
     digest of the whole assembly.
@@ -94,12 +99,17 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
         "instructions": found["instructions"],
         "vector": found["instructions"] - found.get("scalar", 0), "operations": _operations(loop),
         "fma": found.get("fma", 0),
-        "loads": found.get("load", 0) + found.get("memory operands", 0) - loop.reloads,
-        "stores": found.get("store", 0) - loop.spills, "shuffles": found.get("shuffle", 0),
+        "loads": found.get("load", 0) + found.get("memory operands", 0) - sum(loop.loaded.values()),
+        "stores": found.get("store", 0) - sum(loop.stored.values()),
+        "shuffles": found.get("shuffle", 0),
         "width": max((width_of(line) for line in loop.instructions if _kind(line) in working),
                      default=0),
-        "sums": len(sums(loop)), "carried": _carried(loop), "spills": loop.spills,
-        "reloads": loop.reloads, "registers": loop.registers, "of": vector_unit(target).registers,
+        "sums": len(sums(loop)), "accumulators": len(accumulators(loop)),
+        "carried": _carried(loop), "spills": loop.spills, "reloads": loop.reloads,
+        "general_spills": loop.stored["general"],
+        "general_reloads": loop.loaded["general"],
+        "general_of": _X86_GENERAL if any("%" in line for line in loop.instructions) else
+        _ARM_GENERAL, "registers": loop.registers, "of": vector_unit(target).registers,
         "held": held(loop, stores_by_line(lowered)), "lines": sorted(loop.lines),
         "text": [line.expandtabs(8) for line in loop.instructions[:_SHOWN]],
         "on_stack": sorted(n for n in loop.on_stack if n < _SHOWN),
@@ -107,12 +117,28 @@ def inner_facts(mod: IRModule, sizes: Mapping[str, int] | None = None, target: T
     }  # fmt: skip
 
 
+_LABEL = re.compile(r"\.?L[A-Z]\w*\d+(_\d+)?")
+_X86_REGISTER = re.compile(r"%([xyz]mm|k)(\d+)|%([er]?)(\w+)")
+
+
 def _digest(assembly: Sequence[Line]) -> str:
-    """The same for assembly that differs in the numbers of its labels alone."""
+    """The same for assembly that differs in the numbers of its labels alone, or for x86 in which
+    register is taken for what."""
     labels: dict[str, str] = {}
-    text = re.sub(r"\.?L[A-Z]\w*\d+(_\d+)?", lambda m: labels.setdefault(m[0], f"L{len(labels)}"),
-                  "\n".join(line for line, _ in assembly))
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    registers: dict[str, str] = {}
+
+    def register(m: re.Match[str]) -> str:
+        if m[1]:
+            name, width = ("k" if m[1] == "k" else "mm") + m[2], m[1]
+        else:
+            name, width = re.sub(r"(?<=\d)[dwb]$", "", m[4]), m[3]
+            if name != m[4]:  # %r8d is as wide as %eax
+                width = m[4][-1].replace("d", "e")
+        return f"%{width}{registers.setdefault(name, str(len(registers)))}"
+
+    text = _LABEL.sub(lambda m: labels.setdefault(m[0], f"L{len(labels)}"),
+                      "\n".join(line for line, _ in assembly))
+    return hashlib.sha256(_X86_REGISTER.sub(register, text).encode()).hexdigest()[:16]
 
 
 _FLOATS = re.compile(r"v?(fn?m(add|sub)|(add|sub|mul|div|max|min)[sp][sdh])|fml[as]"
@@ -129,27 +155,18 @@ def _operations(loop: InnerLoop) -> int:
                for line in loop.instructions if _FLOATS.match(line))
 
 
-_PLACE = re.compile(r"[-\w.]*\(([^)]*)\)")
-
-
 def _carried(loop: InnerLoop) -> int:
-    """The places in memory that each iteration of a loop for x86 stores to and loads from again,
-    spills apart: their addresses do not change in the loop."""
-    loaded, stored, written = set(), set(), set()
-    for line in loop.instructions:
-        name, *rest = line.split(None, 1)
-        operands = re.split(r",\s+", "".join(rest))
-        place = _PLACE.search(line)
-        if place and _kind(line) == "store":
-            stored.add(place[0])
-        elif place:
-            loaded.add(place[0])
-        if not operands[-1].endswith(")") and _kind(line) not in ("compare", "branch"):
-            written.add(re.sub(r"^%[er]?", "", operands[-1]))
-    both = [place for place in loaded & stored if "%rsp" not in place]
-    return sum(not written & {re.sub(r"^%[er]?", "", register)
-                              for register in _PLACE.findall(place)[0].split(",")}
-               for place in both)
+    """The places in memory that each iteration of a loop for x86 loads from and stores to after
+    that, spills apart: their addresses do not change in the loop."""
+    loaded, stored = set(), set()
+    for n, (line, parts) in enumerate(zip(loop.instructions, steady(loop))):
+        if n in loop.on_stack or line.startswith("lea"):
+            continue
+        places = [part if "(" in part else "" for part in parts]
+        loaded |= {place for place in places[_kind(line) == "store":] if place not in stored}
+        if places and _kind(line) not in ("compare", "branch"):
+            stored.add(places[0])
+    return len((loaded & stored) - {""})
 
 
 # ------------------------------------------------------------------------------------- the rules
@@ -330,7 +347,12 @@ def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
     values = {"registers": b.inner["of"], "stored": b.inner["spills"],
               "loaded": b.inner["reloads"], "stored_before": a.inner["spills"],
               "loaded_before": a.inner["reloads"], "old": old}
-    if new > old and _changed(old, new):
+    values["accumulators"] = _accumulators(b)
+    if new > old and _changed(old, new) and values["accumulators"] >= values["registers"]:
+        said, way = text("{accumulators} accumulators, {registers} vector registers: the inner "
+                         "loop stores {stored} values to the stack and loads {loaded} from it.",
+                         "views"), -1
+    elif new > old and _changed(old, new):
         said, way = text("The {registers} vector registers do not suffice: the inner loop stores "
                          "{stored} values to the stack and loads {loaded} from it.", "views"), -1
     elif new and _changed(old, new):
@@ -345,13 +367,58 @@ def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
     yield Reason(said.format(**values), way, _size(old, new))
 
 
+def _addresses(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Spills of general registers: a loop that is written out for many rows has an address each."""
+    stored, loaded = (tuple(f.inner.get(name, 0) for f in (a, b))
+                      for name in ("general_spills", "general_reloads"))
+    old, new = (stored[n] + loaded[n] for n in (0, 1))
+    if not _changed(old, new):
+        return
+    if new > old:
+        said = text("The {registers} general registers, which hold addresses and counters, do not "
+                    "suffice: the inner loop stores {stored} of these to the stack and loads "
+                    "{loaded} from it.", "views")
+    elif new:
+        said = text("More addresses and counters of the inner loop fit into the {registers} "
+                    "general registers: it stores {stored} to the stack and loads {loaded} from "
+                    "it, {stored_before} and {loaded_before} before.", "views")
+    else:
+        said = text("All addresses and counters of the inner loop fit into the {registers} general "
+                    "registers; {old} went to or came from the stack before.", "views")
+    yield Reason(said.format(
+        registers=b.inner.get("general_of", _X86_GENERAL), stored=stored[1], loaded=loaded[1],
+        stored_before=stored[0], loaded_before=loaded[0], old=old),
+        -1 if new > old else 1, _size(old, new))
+
+
+def _accumulators(facts: Facts) -> int:
+    """How many sums the inner loop adds to, in registers and in memory."""
+    return facts.inner.get("accumulators", facts.inner["sums"])
+
+
 def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
     """A sum in memory: its next addition waits until the store can be read again."""
     old, new = a.inner["carried"], b.inner["carried"]
+    count, registers = _accumulators(b), b.inner["of"]
+    kept = count - b.inner["sums"]
     if new and not old:
-        yield Reason(text("Each iteration of the inner loop loads what the one before it has "
-                          "stored: the sums go through memory, and each addition waits for that.",
-                          "views"), -1, math.log(4))
+        if kept < 1:
+            said = text("Each iteration of the inner loop loads what the one before it has "
+                        "stored: the sums go through memory, and each addition waits for that.",
+                        "views")
+        elif count <= registers:
+            said = text("{kept} of {count} accumulators are kept in memory: each iteration of the "
+                        "inner loop loads what the one before it has stored, and each addition to "
+                        "them waits for that.", "views")
+        elif kept < count:
+            said = text("{count} accumulators, {registers} vector registers: {kept} are kept in "
+                        "memory. Each iteration of the inner loop loads what the one before it has "
+                        "stored, and each addition to them waits for that.", "views")
+        else:
+            said = text("{count} accumulators, {registers} vector registers: they are kept in "
+                        "memory. Each iteration of the inner loop loads what the one before it has "
+                        "stored, and each addition waits for that.", "views")
+        yield Reason(said.format(count=count, registers=registers, kept=kept), -1, math.log(4))
     elif old and not new:
         yield Reason(text("The sums of the inner loop do not go through memory any more: no "
                           "addition waits for a store.", "views"), 1, math.log(4))
@@ -359,6 +426,8 @@ def _carries(a: Facts, b: Facts) -> Iterator[Reason]:
 
 def _latency(a: Facts, b: Facts) -> Iterator[Reason]:
     old, new = a.inner["sums"], b.inner["sums"]
+    if bool(a.inner["carried"]) != bool(b.inner["carried"]):
+        return  # sums have gone to memory or come from there: what waits for that hides nothing
     if old and new and min(old, new) < _HIDES and max(old, new) >= 2 * min(old, new):
         effect = text("each addition waits for the one before it", "views") if new == 1 else \
             text("less of the latency of the add is hidden", "views") if new < old else \
@@ -454,9 +523,51 @@ def _moved(sharing: Mapping[str, Any]) -> str:
 
 
 _OF_COUNTS = (_misses, _traffic, _work, _sharing)
-_OF_CODE = (_vectors, _spills, _carries, _latency, _effort, _loads)
+_OF_CODE = (_vectors, _spills, _addresses, _carries, _latency, _effort, _loads)
 #: each says of a change what it says of the change back, the other way round
 RULES = (*_OF_COUNTS, *_OF_CODE, _threads)
+
+
+#: what the same instructions may differ in: where they come from and go to
+_WHERE = {"code", "text", "held", "lines", "on_stack"}
+
+
+def _same_loop(a: Facts, b: Facts) -> bool:
+    """Whether two inner loops consist of the same instructions, as far as their facts tell."""
+    one, other = ({k: v for k, v in f.inner.items() if k not in _WHERE} for f in (a, b))
+    names = [sorted(line.split()[0] for line in f.inner.get("text", ())) for f in (a, b)]
+    return one == other and names[0] == names[1]
+
+
+def _left_over(a: Facts, b: Facts, said: Sequence[Reason]) -> Iterator[str]:
+    """What the counts leave unexplained of a measured difference: all of it where none of them went
+    that way, the rest where they are too small for it.
+
+    What changes by a factor changes the time by that factor at most, even if all time is spent on
+    it; what makes a program wait, as a sum in memory, has a sentence and a size of its own. So the
+    factors of all causes, multiplied, bound what they explain. That is too much rather than too
+    little, for one cause may be told by several counts; below the root of the difference, which the
+    measurement's spread is taken from, it is said.
+    """
+    assert a.time and b.time
+    way = 1 if b.time < a.time else -1
+    ratio = max(a.time / b.time, b.time / a.time)
+    sure = ratio / (1.05 + a.spread + b.spread)
+    if sure <= 1:
+        return
+    causes = [r.size for r in said if r.way == way]
+    if not causes:
+        left = (text("It is {ratio} times as fast, which these counts do not explain.", "views")
+                if way > 0 else
+                text("It is {ratio} times as slow, which these counts do not explain.", "views"))
+    elif sum(causes) < math.log(sure) / 2:
+        left = (text("It is {ratio} times as fast: these counts explain only a part of that, and "
+                     "not the rest.", "views") if way > 0 else
+                text("It is {ratio} times as slow: these counts explain only a part of that, and "
+                     "not the rest.", "views"))
+    else:
+        return
+    yield left.format(ratio=_number(ratio))
 
 
 def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
@@ -478,15 +589,12 @@ def reasons(a: Facts, b: Facts, op: str = "") -> list[str]:
         if not told and a.counts and a.counts == b.counts:
             told.append(text("The accesses and the cache misses are the same as before.",
                              "views"))
+        if op in ("vectorize", "unroll") and a.inner and b.inner and _same_loop(a, b):
+            told.insert(0, text("The inner loop consists of the same instructions as before: LLVM "
+                                "had done this by itself, or it is another loop that changed.",
+                                "views"))
     if a.time and b.time:
-        way = 1 if b.time < a.time else -1
-        ratio = max(a.time / b.time, b.time / a.time)
-        if ratio > 1.05 + a.spread + b.spread and not any(r.way == way for r in said):
-            said_of_time = (
-                text("It is {ratio} times as fast, which these counts do not explain.", "views")
-                if way > 0 else
-                text("It is {ratio} times as slow, which these counts do not explain.", "views"))
-            told.append(said_of_time.format(ratio=_number(ratio)))
+        told += _left_over(a, b, said)
     return told
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from mlc_lab.observe.inner_loop import InnerLoop
 from mlc_lab.observe.live_pages import convolution, matrix_product
-from mlc_lab.observe.registers import held, operands, sums
+from mlc_lab.observe.registers import accumulators, held, operands, sums
 from mlc_lab.observe.why import inner_facts
 from mlc_lab.script import from_source
 
@@ -78,3 +78,26 @@ def test_operands_have_the_result_first():
     assert operands("vfmadd231ps (%rax,%rcx,4), %ymm1, %ymm0") == ["%ymm0", "%ymm1",
                                                                    "(%rax,%rcx,4)"]
     assert sums(loop("vaddps %ymm1, %ymm0, %ymm0")) == {"%ymm0"}
+
+
+@pytest.mark.parametrize(("lines", "registers", "memory"), [
+    # what is added to comes from memory and goes there again
+    (["vmovups (%r13), %ymm1", "vfmadd231ps %ymm2, %ymm3, %ymm1", "vmovups %ymm1, (%r13)"],
+     set(), {"(%r13)"}),
+    # at an address that comes from the stack, the same in each iteration
+    (["movq 8(%rsp), %rax # Reload", "vaddps (%rax), %ymm0, %ymm1", "vmovups %ymm1, (%rax)",
+      "movq 16(%rsp), %rax # Reload", "vaddps (%rax), %ymm0, %ymm1", "vmovups %ymm1, (%rax)"],
+     set(), {"([8(%rsp)])", "([16(%rsp)])"}),
+    # at the next address in each iteration: no sum
+    (["vmovups (%r13), %ymm1", "vaddps %ymm2, %ymm1, %ymm1", "vmovups %ymm1, (%r13)",
+      "addq $32, %r13"], set(), set()),
+    # one sum in a register, one on the stack
+    (["vaddps %ymm2, %ymm0, %ymm0", "vmovups 64(%rsp), %ymm1", "vaddps %ymm2, %ymm1, %ymm1",
+      "vmovups %ymm1, 64(%rsp)", "addq $32, %rax"], {"%ymm0"}, {"64(%rsp)"}),
+    # of ARM a register has several names
+    (["ldr q0, [x8]", "fmla v0.4s, v1.4s, v2.4s", "str q0, [x8]"], set(), set()),
+    (["fmla v0.4s, v1.4s, v2.4s", "str q0, [x8], #16"], {"v0"}, set()),
+])
+def test_a_sum_in_memory_is_no_sum_in_a_register(lines, registers, memory):
+    one = loop(*lines)
+    assert sums(one) == registers and accumulators(one) == registers | memory

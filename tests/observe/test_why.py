@@ -6,7 +6,10 @@ import re
 import pytest
 
 from mlc_lab.observe import why
-from mlc_lab.observe.live_pages import attention
+from mlc_lab.observe.inner_loop import inner_loops
+from mlc_lab.observe.live import Choices
+from mlc_lab.observe.live_pages import attention, matrix_product
+from mlc_lab.observe.live_pages_softmax import softmax
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
 from mlc_lab.observe.why import Facts, explain, inner_facts, reasons
@@ -15,6 +18,7 @@ from mlc_lab.tir import Schedule
 from .programs import matmul
 
 X86 = "llvm -mtriple=x86_64-linux-gnu -mcpu=haswell"
+AVX512 = "llvm -mtriple=x86_64-linux-gnu -mcpu=skylake-avx512"
 ARM = "llvm -mtriple=aarch64-linux-gnu"
 CACHES = [{"name": "L1", "line": 64}, {"name": "L2", "line": 64}]
 MACHINE = {"caches": CACHES, "bandwidth": {"L1": 400.0, "L2": 200.0, "memory": 20.0}, "cores": 4}
@@ -39,6 +43,12 @@ def tiled(rows, columns):
     return sch.mod
 
 
+def product(**chosen):
+    """The page "matrix product" as it stands when these numbers are chosen."""
+    page = Choices(matrix_product(), begin=chosen)
+    return page.module(page.point(page.first))
+
+
 # ------------------------------------------------------------------------------------- inner loops
 
 
@@ -57,6 +67,30 @@ def test_what_does_not_fit_into_the_registers_is_spilled(target, rows):
     facts = inner_facts(tiled(rows, 16), target=target)
     assert facts["spills"] > 0 and facts["reloads"] > 0
     assert facts["on_stack"] and max(facts["on_stack"]) < len(facts["text"])
+
+
+def test_addresses_on_the_stack_are_no_vectors():
+    """A product of which all rows and columns are written out, with an address for each row."""
+    facts = inner_facts(product(rows=128, columns=128), target=AVX512)
+    assert facts["general_reloads"] > 100 and facts["general_of"] == 16
+    assert facts["registers"] < facts["of"] and facts["spills"] == facts["reloads"] == 0
+    told = " ".join(reasons(Facts(counts(), INNER, (), MACHINE), Facts(counts(), facts, (), {})))
+    assert "The 16 general registers, which hold addresses and counters, do not suffice" in told
+    assert "vector registers do not suffice" not in told
+
+
+@pytest.mark.parametrize(("line", "kind"), [
+    ("movq %rax, 64(%rsp)", "general"), ("vmovups %ymm1, 64(%rsp)", "vector"),
+    ("vmovss %xmm1, 64(%rsp)", "vector"), ("kmovw %k1, 64(%rsp)", "mask"),
+    ("str x8, [sp, #64]", "general"), ("str q0, [sp, #64]", "vector"),
+    ("str d8, [sp, #64]", "vector"), ("stp x8, x9, [sp, #64]", "general")])
+def test_spills_are_counted_by_the_kind_of_register(line, kind):
+    arm = "%" not in line
+    note = f"    {line}    {'//' if arm else '#'} 8-byte Spill"
+    text = f".LBB0_1: # =>This Inner Loop Header: Depth=1\n{note}\n"
+    (found,) = inner_loops(text, {})
+    assert dict(found.stored) == {kind: 1} and not found.loaded
+    assert found.spills == (kind == "vector") and found.on_stack == {0}
 
 
 def test_an_array_on_the_stack_is_no_spill():
@@ -86,6 +120,17 @@ def test_a_label_in_a_loop_does_not_end_it():
     assert facts["instructions"] > 60 and facts["fma"] == 32, facts
 
 
+@pytest.mark.parametrize(("rows", "kept"), [(16, 128), (128, 1024)])
+def test_sums_that_are_kept_in_memory_are_told_by_number(rows, kept):
+    """Of 128 rows the addresses come from the stack, the same in each iteration."""
+    inner = [inner_facts(product(rows=n, columns=128), target=AVX512) for n in (1, rows)]
+    assert [f["sums"] for f in inner] == [8, 0]
+    assert inner[1]["accumulators"] == inner[1]["carried"] == kept
+    told = " ".join(reasons(*(Facts(counts(), f, (), MACHINE) for f in inner)))
+    assert f"{kept} accumulators, 32 vector registers: they are kept in memory." in told
+    assert "independent sums" not in told
+
+
 def test_sums_in_memory_are_carried_from_iteration_to_iteration():
     """LLVM writes out the loop over j, so that over k is the inner one, with a row in memory."""
     sch = Schedule(matmul(64))
@@ -101,6 +146,35 @@ def test_the_same_code_has_the_same_digest():
     other.vectorize(other.split(other.get_loops("C")[1], [None, 8])[1])
     facts = [inner_facts(s.mod, target=X86) for s in (one, two, other)]
     assert facts[0]["code"] == facts[1]["code"] != facts[2]["code"]
+
+
+def test_the_digest_does_not_depend_on_which_register_is_taken_for_what():
+    def digest(*lines):
+        return why._digest([(line, ()) for line in lines])
+
+    assert digest("addq $16, %rdx", "vmovaps %zmm17, (%rsp,%rdx,4)", "jne .LBB0_1") == digest(
+        "addq $16, %r8", "vmovaps %zmm3, (%rsp,%r8,4)", "jne .LBB0_7")
+    one = digest("incq %rdx", "movq %rdx, %rax")
+    assert one == digest("incq %rcx", "movq %rcx, %rbx") != digest("incq %rdx", "movq %rax, %rdx")
+    assert digest("vaddps %ymm1, %ymm1, %ymm2") != digest("vaddps %zmm1, %zmm1, %zmm2")
+    assert digest("vaddps %ymm1, %ymm1, %ymm2") == digest("vaddps %ymm5, %ymm5, %ymm0")
+
+
+def test_a_switch_that_leaves_the_inner_loop_as_it_was_says_so():
+    """Of softmax the loop over the powers does most of the work; the result is another loop, in
+    vectors of LLVM's choice where the schedule does not ask for some."""
+    page = Choices(softmax())
+    knob = [k.name for k in page.knobs].index("vectorize j_1")
+    states = [[on if n == knob else choice for n, choice in enumerate(page.first)]
+              for on in (True, False)]
+    inner = [inner_facts(page.module(page.point(state)), target=AVX512) for state in states]
+    assert inner[0]["code"] != inner[1]["code"]
+    a, b = (Facts(counts(), f, (), MACHINE) for f in inner)
+    assert reasons(a, b, "vectorize") == reasons(b, a, "vectorize") == [
+        "The inner loop consists of the same instructions as before: LLVM had done this by itself, "
+        "or it is another loop that changed.",
+        "The accesses and the cache misses are the same as before."]
+    assert reasons(a, b) == ["The accesses and the cache misses are the same as before."]
 
 
 # --------------------------------------------------------------------------------------- sentences
@@ -147,6 +221,16 @@ def facts(time=None, parallel=(), inner=None, **given):
     (facts(inner={"spills": 8, "reloads": 9}), facts(inner={"spills": 2, "reloads": 1}),
      "More values of the inner loop fit into the 16 vector registers: it stores 2 to the stack and "
      "loads 1 from it, 8 and 9 before."),
+    (facts(), facts(inner={"general_spills": 3, "general_reloads": 1027}),
+     "The 16 general registers, which hold addresses and counters, do not suffice: the inner loop "
+     "stores 3 of these to the stack and loads 1027 from it."),
+    (facts(inner={"general_spills": 3, "general_reloads": 1027}),
+     facts(inner={"general_reloads": 9}),
+     "More addresses and counters of the inner loop fit into the 16 general registers: it stores 0 "
+     "to the stack and loads 9 from it, 3 and 1027 before."),
+    (facts(inner={"general_reloads": 9}), facts(),
+     "All addresses and counters of the inner loop fit into the 16 general registers; 9 went to or "
+     "came from the stack before."),
     (facts(inner={"spills": 8}), facts(), "All values of the inner loop fit into the 16 vector"),
     (facts(), facts(inner={"sums": 12}),
      "The inner loop adds to 12 independent sums, to 1 before: the latency of the add is hidden."),
@@ -154,6 +238,15 @@ def facts(time=None, parallel=(), inner=None, **given):
      "to 4 independent sums, to 16 before: less of the latency of the add is hidden."),
     (facts(inner={"sums": 16}), facts(),
      "to 1 independent sum, to 16 before: each addition waits for the one before it."),
+    (facts(), facts(inner={"spills": 8, "accumulators": 24}),
+     "24 accumulators, 16 vector registers: the inner loop stores 8 values to the stack and loads "
+     "0 from it."),
+    (facts(), facts(inner={"carried": 24, "sums": 0, "accumulators": 24}),
+     "24 accumulators, 16 vector registers: they are kept in memory. Each iteration"),
+    (facts(), facts(inner={"carried": 12, "sums": 12, "accumulators": 24}),
+     "24 accumulators, 16 vector registers: 12 are kept in memory. Each iteration"),
+    (facts(), facts(inner={"carried": 3, "sums": 1, "accumulators": 4}),
+     "3 of 4 accumulators are kept in memory: each iteration"),
     (facts(), facts(inner={"carried": 2}), "the sums go through memory"),
     (facts(), facts(inner={"instructions": 80}),
      "The inner loop takes 10 instructions for each operation, 1 before."),
@@ -185,7 +278,8 @@ def any_facts(rng):
     def some():
         return rng.choice([0, 0, rng.randrange(1, 20), int(100 * 2 ** rng.uniform(-1, 8))])
 
-    inner = {name: some() for name in ("loads", "fma", "sums", "carried", "spills", "reloads")}
+    inner = {name: some() for name in ("loads", "fma", "sums", "carried", "spills", "reloads",
+                                    "general_spills", "general_reloads")}
     inner |= {"width": rng.choice([0, 128, 256]), "instructions": rng.randrange(8, 99),
               "operations": rng.randrange(8, 99)}
     parallel = rng.choice([(), (("i", rng.choice([2, 3, 4, 64])),), (("n", None),)])
@@ -242,6 +336,29 @@ def test_what_the_counts_do_not_explain_is_said(after, word):
     wider = facts(after, inner={"width": 256})
     explained = not any("do not explain" in text for text in reasons(facts(1.0), wider))
     assert explained is (word == "fast")  # wider vectors are no reason to be slower
+
+
+@pytest.mark.parametrize(("times", "inner", "left"), [
+    # 12 % more instructions make nothing 8 times as slow, nor 11 % fewer as fast
+    ((1.0, 8.0), {"instructions": 9}, "It is 8 times as slow: these counts explain only a part of "
+                                      "that, and not the rest."),
+    ((8.0, 1.0), {"instructions": 7}, "It is 8 times as fast: these counts explain only a part of "
+                                      "that, and not the rest."),
+    ((1.0, 1.15), {"instructions": 9}, ""),     # as large as the difference
+    ((1.0, 3.0), {"instructions": 16}, ""),     # more than its root
+    ((1.0, 3.5), {"carried": 2}, ""),           # waiting is a cause with a size of its own
+    ((1.0, 8.0), {"instructions": 9, "width": 256}, "It is 8 times as slow: these counts explain "),
+])
+def test_causes_that_are_too_small_for_the_difference_leave_a_rest(times, inner, left):
+    told = reasons(facts(times[0]), facts(times[1], inner=inner))
+    assert len(told) == len(inner) + bool(left)
+    assert left in told[-1] and (bool(left) or "not the rest" not in told[-1])
+
+
+def test_a_difference_within_the_spread_leaves_no_rest():
+    a, b = facts(1.0), facts(2.0, inner={"instructions": 9})
+    wide = [Facts(f.counts, f.inner, (), MACHINE, f.time, 0.5) for f in (a, b)]
+    assert "not the rest" in reasons(a, b)[-1] and len(reasons(*wide)) == 1
 
 
 def test_the_largest_change_comes_first_and_not_too_many_are_told():
