@@ -114,7 +114,8 @@ class Live(View):
             "accesses": ("watching the accesses", choices.accesses),
             "whole": ("counting the whole run", choices.count_whole)}
         first = choices.point(choices.first)
-        self._before = self._at = first
+        self._before = self._at = self._legal = first  # the last one that was not refused
+        self._motion = -1  # the one knob that the last change moved
         super().__init__(state=choices.first, knobs=[k.to_dict() for k in choices.knobs],
                          point=choices.shown(first), points={first.key: choices.short(first)},
                          title=choices.title, prose=choices.prose, **traits)
@@ -186,12 +187,16 @@ class Live(View):
             self._moves += 1
             changed = [n for n, (a, b) in enumerate(zip(self._at.state, point.state)) if a != b]
             # One motion of the hand is one change: where a drag began is what its steps are held
-            # against, not the notch before.
-            goes_on = changed == [self._knob] and point is not self._before and (
+            # against, not the notch before. What is refused has no counts: after it the last
+            # point that was not refused is compared with.
+            goes_on = changed == [self._motion] and point is not self._before and (
                 time.monotonic() - self._moved < self.still_s)
             if not goes_on:
-                self._before = self._at
+                self._before = self._legal
             self._at = point
+            if point.error is None:
+                self._legal = point
+            self._motion = changed[0] if len(changed) == 1 else -1
             self._moved, self._knob = time.monotonic(), changed[0] if changed else 0
             with self.hold_sync():
                 self._show(point)
@@ -503,14 +508,16 @@ def _far(one: Any, other: Any) -> int:
 
 
 def _reasons(source: Choices, points: list[Point]) -> dict[str, list[str]]:
-    """What the counts say of going between points that differ in one knob: "from to" -> why."""
-    found = {}
-    for a in points:
-        for b in points:
-            if _far(a.state, b.state) == 1:
-                said = source.why(a, b)
-                if said:
-                    found[f"{a.key} {b.key}"] = said
+    """What the counts say of going between points that differ in one knob, and of going back to the
+    first one: "from to" -> why. What was compared is in it also where there is nothing to say."""
+    found, first = {}, key_of(source.plain(source.first))
+    known = [(p, {what for what in ("counts", "inner") if source.cost(p).get(what)})
+             for p in points if p.error is None]
+    for a, of_a in known:
+        for b, of_b in known:
+            near = b.key == first or _far(a.state, b.state) == 1
+            if near and a is not b and of_a & of_b:
+                found[f"{a.key} {b.key}"] = source.why(a, b)
     return found
 
 

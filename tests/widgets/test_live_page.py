@@ -5,9 +5,11 @@ import re
 
 import pytest
 from browser import open_page
+from observe.programs import matmul
 from observe.test_live import tiled
 
 from mlc_lab.observe.live import Choices
+from mlc_lab.schedule import Schedule
 from mlc_lab_widgets import export, live
 from mlc_lab_widgets.live import compute, nearest, write
 
@@ -76,6 +78,66 @@ def test_a_drag_over_several_places_is_told_from_where_it_began(page, lab):
     assert said == lab.why(before, after) and said != lab.why(lab.point([last - 1, *rest]), after)
     # what is marked is what differs from there, too
     assert "changed" in page.locator(".program .l.changed s").first.inner_text()
+
+
+def why(page):
+    return page.locator(".why").inner_text()
+
+
+def test_what_a_reset_does_is_said_where_several_numbers_change_at_once(page, lab):
+    page.get_by_role("slider", name="tile").press("End")
+    page.wait_for_timeout(600)  # the hand rests
+    page.get_by_label("vectorize").uncheck()
+    page.wait_for_timeout(600)
+    after = lab.point([2, lab.first[1], False, True])
+    expected = lab.why(after, lab.point(lab.first)) if after.counted else []
+    assert expected, "compute() counts what differs in two choices"
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".why li").all_inner_texts() == expected
+
+
+def test_a_page_does_not_claim_what_was_not_compared(page, lab):
+    near, far = [2, lab.first[1], False, True], [0, *lab.first[1:]]  # in two choices
+    for state in (near, far):
+        assert lab.cost(lab.point(state))["counts"]
+        page.evaluate("state => { location.hash = encodeURIComponent(state) }",
+                      json.dumps(state, separators=(",", ":")))
+        becomes(page, "16" if state is near else "4")
+    assert why(page) == "not in this page"
+
+
+def test_a_page_compares_with_the_last_choice_that_was_not_refused(chromium, tmp_path):
+    sch = Schedule(matmul(16))
+    i, j, k = sch.get_loops("C")
+    sch.reorder(j, i, k)
+    sch.fuse(j, i)
+    made = Choices(sch, caches="1K:2")
+    refused, legal = [[0, 2, 1], True], [[2, 0, 1], True]
+    for state in (made.first, refused, legal):
+        made.count(made.point(state))
+    assert made.point(refused).error and not made.point(legal).error
+    said = made.why(made.point(made.first), made.point(legal))
+    (tmp_path / "live.html").write_text(write(made, made.first), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+
+        def go(state):
+            page.evaluate("state => { location.hash = encodeURIComponent(state) }",
+                          json.dumps(state, separators=(",", ":")))
+            page.wait_for_function(
+                "yes => document.querySelector('.refusal').hidden !== yes", arg=state is refused)
+
+        page.locator(".program .l").first.wait_for()
+        go(refused)
+        assert why(page) == "refused: nothing to compare"
+        go(legal)
+        assert page.locator(".why li").all_inner_texts() == (
+            said or ["the counts say nothing of this change"])
+        page.wait_for_timeout(600)  # the hand rests
+        go(refused)
+        go(legal)
+        assert why(page) == "change something, and read here what it did"
+    made.close()
 
 
 def test_the_chart_has_each_choice_and_goes_there(page, lab):

@@ -35,6 +35,8 @@ export class Live {
   point = later();
   /** @type {Data.LivePoint | null} */
   before = null;
+  /** The last one that was not refused: what is refused has no counts to compare with. */
+  #legal = /** @type {Data.LivePoint | null} */ (null);
   /** The knob that was moved last. */
   moved = 0;
   /** The knob that the program follows, and when it did last. */
@@ -617,13 +619,14 @@ export class Live {
     if (!all && point.key !== key) return; // the kernel is on its way
     const old = this.point;
     if (old && old.key !== point.key) this.#compareWith(old, point);
+    if (!point.error || !this.#legal) this.#legal = point;
     this.point = point;
     this.drawPoint(old);
   }
 
   /**
    * What a point is compared with: one motion of the hand is one change, so the steps of a drag are
-   * held against where it began, as `widgets/live.py` does.
+   * held against where it began, as `widgets/live.py` does; what is refused is never compared with.
    * @param {Data.LivePoint} old what was shown
    * @param {Data.LivePoint} point
    */
@@ -633,7 +636,7 @@ export class Live {
     const knob = changed.length === 1 ? changed[0] : -1;
     const goesOn = knob >= 0 && knob === this.#motion.knob && now - this.#motion.at < STILL_MS;
     this.#motion = { knob, at: now };
-    if (!goesOn || point.key === this.before?.key) this.before = old;
+    if (!goesOn || point.key === this.before?.key) this.before = this.#legal;
   }
 
   /** @param {Data.LivePoint | undefined} old what was shown */
@@ -772,31 +775,29 @@ export class Live {
 
   /** Why the last change made it faster or slower. */
   #drawWhy() {
-    const all = this.model.get("reasons");
+    const { before, point } = this;
+    const reasons = this.model.get("reasons");
     const told = this.model.get("why");
-    /** @type {string[]} */
-    let said = [];
-    if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
-    else if (told && told.to === this.point?.key) said = told.said;
-    /** @param {Data.LivePoint | null} point whether it was counted */
-    const known = (point) => point?.cost.counts || point?.cost.inner;
-    const nothing = t("the counts say nothing of this change");
-    const counted = told?.known && told.to === this.point?.key;
-    const none = this.before
-      ? all
-        ? known(this.before) && known(this.point)
-          ? nothing
-          : t("this page has no counts of both")
-        : counted
-          ? nothing
-          : t("being counted …")
-      : t("change something, and read here what it did");
+    /** What the counts say; undefined where these two were not compared. @type {string[] | undefined} */
+    let said;
+    if (reasons) said = reasons[`${before?.key} ${point.key}`];
+    else if (told?.known && told.to === point?.key) said = told.said;
+    /** @param {Data.LivePoint} point whether it was counted */
+    const known = ({ cost }) => cost.counts || cost.inner;
+    const none = () => {
+      if (point?.error || before?.error) return t("refused: nothing to compare");
+      if (!before || before.key === point.key)
+        return t("change something, and read here what it did");
+      if (said) return t("the counts say nothing of this change");
+      if (!this.model.get("all")) return t("being counted …");
+      return known(before) && known(point)
+        ? t("not in this page")
+        : t("this page has no counts of both");
+    };
     this.#why.replaceChildren(
-      ...(said.length
+      ...(said?.length
         ? said.map((text) => h("li", {}, text))
-        : [
-            h("li", { class: "none" }, this.point?.error ? t("refused: nothing to compare") : none),
-          ]),
+        : [h("li", { class: "none" }, none())]),
     );
   }
 
