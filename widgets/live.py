@@ -32,10 +32,10 @@ IDLE_S = 60.0
 _NEAR = 32
 #: states that a page has when it has all of them
 _ALL = 96
-#: states that a notebook keeps, which has room for less
+#: states that a notebook keeps, which has room for less, and rows of a table
 _KEPT = 250
-#: characters of the states of a page: with its scripts it has at most 10 MB
-BUDGET = 9_000_000
+#: bytes of a page as it is written, with its scripts and all else
+BUDGET = 10_000_000
 
 
 @dataclass
@@ -458,48 +458,73 @@ def nearest(source: Choices, state: Any, knob: int) -> list[Any]:
 def values(source: Choices, state: Any, most: int | None = None) -> dict[str, Any]:
     """What the view is drawn from where no kernel computes: with all points that are known, or so
     many that are nearest."""
-    points = list(source.points.items())  # a thread may add one
-    if most is not None:
-        now = source.point(state)
-        points.sort(key=lambda one: (one[1] is not now, _far(one[1].state, now.state)))
-        points = points[:most]
+    points = _nearest_points(source, state, most)
     return {
         "state": list(state), "knobs": [k.to_dict() for k in source.knobs],
         "point": source.shown(source.point(state)),
-        "points": {key: source.short(point) for key, point in points},
-        "all": {key: {**source.shown(point), "watched": source.watched(point)}
-                for key, point in points},
-        "reasons": _reasons(source, [point for _, point in points]), "why": {},
+        "points": {point.key: source.short(point) for point in points},
+        "all": {point.key: {**source.shown(point), "watched": source.watched(point)}
+                for point in points},
+        "reasons": _reasons(source, points), "why": {},
         "machine": source.recording.machine,
         "title": source.title, "prose": source.prose, **Live._alone,
     }  # fmt: skip
 
 
+def _nearest_points(source: Choices, state: Any, most: int | None) -> list[Point]:
+    """All points that are known, or so many that are nearest to a state."""
+    points = list(source.points.values())  # a thread may add one
+    if most is not None:
+        now = source.point(state)
+        points.sort(key=lambda one: (one is not now, _far(one.state, now.state)))
+        points = points[:most]
+    return points
+
+
 def write(source: Choices, state: Any) -> str:
     """A page with all points that are known, as far as they go into `BUDGET`."""
-    found = values(source, state)
-    _fit(found["all"], source, state)
-    view = {**found, "addressed": True}, static(source, state)
+    found = {**values(source, state), "addressed": True}
+    fallback = static(source, state)
     title = text("Choices of {title}", "views").format(title=source.title)
-    return export.write([view], title, ENTRY, STYLES)
+    written = export.write([(found, fallback)], title, ENTRY, STYLES)
+    if _fit(found, _weight(written), source, state):
+        written = export.write([(found, fallback)], title, ENTRY, STYLES)
+    return written
 
 
-def _fit(shown: dict[str, Any], source: Choices, state: Any) -> None:
-    """Leave out what is too much for a page: the accesses of the states that are farthest from the
-    one that is shown, and then those states. The page says what it does not have."""
-    state, points = source.plain(state), source.points
+def _weight(written: str) -> int:
+    return len(written.encode("utf-8"))
+
+
+def _fit(found: dict[str, Any], weight: int, source: Choices, state: Any) -> bool:
+    """Leave out what is too much for a page of so many bytes: the accesses of the states that are
+    farthest from the one that is shown, and then those states, with all that is said of them. The
+    page says what it does not have. Whether anything was left out."""
+    state, points, left = source.plain(state), source.points, weight
+    shown, short, reasons = found["all"], found["points"], found["reasons"]
+    pairs: dict[str, list[str]] = {key: [] for key in shown}
+    for pair in reasons:
+        for key in pair.split(" "):
+            pairs[key].append(pair)
+
+    def takes(part: dict[str, Any], key: str) -> int:
+        return _weight(export.embed({key: part.pop(key)})) - len("{}") if key in part else 0
 
     def far(key: str) -> int:
         return _far(points[key].state, state)
 
-    for drop in (lambda key: shown[key].pop("watched", None), shown.pop):
-        sizes = {key: len(export.embed(value)) for key, value in shown.items()}
-        left = sum(sizes.values())
-        for key in sorted(sizes, key=far, reverse=True):
+    def accesses_of(key: str) -> int:
+        return takes(shown[key], "watched")
+
+    def all_of(key: str) -> int:
+        return takes(shown, key) + takes(short, key) + sum(takes(reasons, p) for p in pairs[key])
+
+    for drop in (accesses_of, all_of):
+        for key in sorted(shown, key=far, reverse=True):
             if left <= BUDGET or not far(key):
                 break
-            drop(key)
-            left -= sizes[key] - (len(export.embed(shown[key])) if key in shown else 0)
+            left -= drop(key)
+    return left < weight
 
 
 def _far(one: Any, other: Any) -> int:
@@ -524,7 +549,7 @@ def _reasons(source: Choices, points: list[Point]) -> dict[str, list[str]]:
 def static(source: Choices, state: Any) -> str:
     """The choices as HTML without scripts: a table of what was found, and the program."""
     rows, shown = [], source.point(state)
-    for point in list(source.points.values()):
+    for point in _nearest_points(source, state, _KEPT):
         cost = source.cost(point) if point.error is None else {}
         chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
                            if source.in_force(point.state, knob))
@@ -541,11 +566,14 @@ def static(source: Choices, state: Any) -> str:
             mark = "<b>shown: </b>" if point.key == shown.key else ""
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
+    more = len(source.points) - _KEPT
+    said = text("{count} other states are not in this table.", "views").format(count=more)
+    left_out = f"<p>{escape(said)}</p>" if more > 0 else ""
     lines = pre("\n".join(source.lines(shown)))
     title = escape(text("Choices of {title}", "views").format(title=source.title))
     program = escape(text("The program", "views"))
     return (f"<div><p><b>{title}</b></p>{_prose(source, state)}"
-            f"<table>{''.join(rows)}</table>"
+            f"<table>{''.join(rows)}</table>{left_out}"
             f"<details><summary>{program}</summary>{lines}</details></div>")
 
 

@@ -407,26 +407,44 @@ def test_what_was_not_counted_is_said(chromium, tmp_path):
 
 def test_the_page_is_small_and_reads_without_scripts(lab):
     text = write(lab, lab.first)
-    assert len(text) < 10e6
+    assert len(text.encode()) < 10e6
     assert "<noscript><div><p><b>Choices of product" in text and "L1 misses" in text
     values = json.loads(text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0])
     assert values["all"].keys() == values["points"].keys() == lab.points.keys()
 
 
+def test_a_table_without_scripts_has_the_nearest_states(lab, monkeypatch):
+    whole = live.static(lab, lab.first)
+    assert whole.count("<tr>") > 3 and "not in this table" not in whole
+    monkeypatch.setattr(live, "_KEPT", 3)
+    few = live.static(lab, lab.first)
+    assert few.count("<tr>") == 3 and "<b>shown: </b>" in few
+    assert f"<p>{len(lab.points) - 3} other states are not in this table.</p>" in few
+
+
 def test_a_page_that_would_be_too_large_leaves_out_what_is_farthest(lab, monkeypatch):
-    def states(budget):
+    def written(budget):
+        """The values in a page, which is weighed as a whole."""
         monkeypatch.setattr(live, "BUDGET", budget)
-        text = write(lab, lab.first).split('type="application/json"')[1].split(">", 1)[1]
-        return json.loads(text.split("<")[0])["all"]
+        text = write(lab, lab.first)
+        values = json.loads(text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0])
+        return values, len(text.encode())
 
     def far(key):
         return sum(a != b for a, b in zip(lab.points[key].state, lab.first))
 
-    whole = states(9_000_000)
-    size = sum(len(json.dumps(one, separators=(",", ":"))) for one in whole.values())
-    less = states(size - 1)
-    assert less.keys() == whole.keys()
-    (without,) = [key for key in less if "watched" in whole[key] and "watched" not in less[key]]
-    assert far(without) == max(map(far, whole))
-    own = states(1)
-    assert list(map(far, own)) == [0] and own[next(iter(own))]["watched"]
+    whole, size = written(10_000_000)
+    less, smaller = written(size - 1)
+    assert smaller < size and less["all"].keys() == whole["all"].keys()
+    (without,) = [key for key, point in less["all"].items()
+                  if "watched" in whole["all"][key] and "watched" not in point]
+    assert far(without) == max(map(far, whole["all"]))
+    own, least = written(1)
+    (key,) = own["all"]
+    assert far(key) == 0 and own["all"][key]["watched"] and not own["reasons"]
+    for budget in (size // 2, least + (size - least) // 20):  # with few states, and hardly any
+        some, fits = written(budget)
+        assert budget * 0.8 < fits <= budget
+        assert some["all"].keys() == some["points"].keys() <= whole["all"].keys()
+        assert {key for pair in some["reasons"] for key in pair.split(" ")} <= some["all"].keys()
+    assert len(own["all"]) <= len(some["all"]) < len(whole["all"])
