@@ -316,6 +316,49 @@ def test_the_address_holds_the_state(page, lab):
     assert page.locator(".knob output").first.inner_text() == "8"
 
 
+FAR = [2, [3, 2, 1, 0], False, False]  # from all that was computed
+
+
+def test_a_link_to_a_state_that_is_not_in_the_page_says_so(page, lab):
+    assert lab.point(lab.first).state != FAR and json.dumps(FAR) not in lab.points
+    address = f"{page.url}#{json.dumps(FAR, separators=(',', ':'))}"
+    page.goto("about:blank")
+    page.goto(address)
+    page.get_by_text("This page does not have what follows").wait_for()
+    assert page.locator(".knob output").first.inner_text() == "16"  # what the address has
+    assert page.locator(".chip").all_inner_texts() == ["j_1", "p", "j_0", "i"]
+    assert "stale" in page.locator(".nest-pane").get_attribute("class")
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".refusal").is_hidden()
+    assert page.locator(".stale").count() == 0
+    page.evaluate("address => { location.href = address }", address)  # in a page that is open
+    page.get_by_text("This page does not have what follows").wait_for()
+
+
+@pytest.mark.parametrize("state", [
+    [99, [0, 1, 2, 3], True, True], [1, [0, 1, 2, 2], True, True], [1, [0, 1, 2, 3], 1, True],
+    [1, [0, 1, 2, 3], True], [1.5, [0, 1, 2, 3], True, True], {"0": 1}, "text", None,
+])  # fmt: skip
+def test_an_address_with_no_state_changes_nothing(chromium, lab, tmp_path, state):
+    (tmp_path / "live.html").write_text(write(lab, lab.first), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto(f"{(tmp_path / 'live.html').as_uri()}#{json.dumps(state)}")
+        page.locator(".program .l").first.wait_for()
+        assert page.locator(".knob output").first.inner_text() == "8"
+        assert page.locator(".refusal").is_hidden()
+
+
+def test_the_link_of_a_state_is_copied(page):
+    page.evaluate("""() => { navigator.clipboard.writeText = async (text) => {
+        window.copied = text; }; }""")
+    page.get_by_role("slider", name="tile").press("End")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Copied").wait_for()
+    link = page.evaluate("() => window.copied")
+    assert link == page.url and link.endswith(
+        "#%5B2%2C%5B0%2C1%2C2%2C3%5D%2Ctrue%2Ctrue%5D")
+
+
 def becomes(page, tile):
     there = "tile => document.querySelector('.knob output').textContent === tile"
     page.wait_for_function(there, arg=tile)

@@ -88,7 +88,9 @@ export class Live {
     this.root = h("section", { class: "mlc live", role: "group", tabindex: "-1" });
     element.replaceChildren(this.root);
     this.knobs = model.get("knobs");
-    this.state = structuredClone(this.#shared() ?? model.get("state"));
+    const shared = this.#shared();
+    const here = shared && model.get("all")[this.keyOf(shared)];
+    this.state = structuredClone(here ? shared : model.get("state"));
     this.panes = new PaneTools(model, this.root);
     this.observer = new ResizeObserver(() => this.drawFigures());
     this.stopTheme = followTheme(this.root);
@@ -108,6 +110,7 @@ export class Live {
     window.addEventListener("hashchange", this.addressed);
     this.prose = new Prose(this.root, this.knobs, (at, choice) => this.set(at, choice));
     this.show();
+    this.addressed(); // a link to a state that is not in the page
     this.drawBusy();
     return this;
   }
@@ -238,10 +241,16 @@ export class Live {
       () => this.point.python,
       t("Copy Python"),
     );
-    copy.classList.add("small");
+    const link = copyButton(
+      t("Copy link"),
+      () => new URL(this.#hash(), location.href).href,
+      t("Copy link"),
+    );
+    for (const button of [copy, link]) button.classList.add("small");
+    link.hidden = !this.model.get("addressed");
     const reset = h("button", { type: "button", class: "small" }, t("Reset"));
     reset.addEventListener("click", () => this.choose(this.knobs.map((k) => k.start)));
-    return [reset, copy];
+    return [reset, copy, link];
   }
 
   /**
@@ -517,21 +526,31 @@ export class Live {
     this.model.save_changes();
     if (!this.model.get("all")) return;
     // The address of a page holds its state: to share it, or to come back to it.
-    if (this.model.get("addressed"))
-      history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(state))}`);
+    if (this.model.get("addressed")) history.replaceState(null, "", this.#hash());
     this.show();
   }
 
+  /** What the address of a page has of the state. */
+  #hash() {
+    return `#${encodeURIComponent(JSON.stringify(this.state))}`;
+  }
+
   /**
-   * The state in the address of a page, if it is one of those that lie in the page.
+   * The state in the address of a page, whether or not the page has it.
    * @returns {Data.KnobValue[] | null}
    */
   #shared() {
-    const all = this.model.get("all");
-    if (!all || !this.model.get("addressed")) return null;
+    if (!this.model.get("all") || !this.model.get("addressed")) return null;
+    /** @param {Data.KnobValue} value */
+    const sorted = (value) => [.../** @type {number[]} */ (value)].sort();
     try {
       const state = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-      return all[this.keyOf(state)] ? state : null;
+      const fits = this.knobs.every(({ kind, labels, start }, n) =>
+        kind === "order"
+          ? same(sorted(state[n]), sorted(start))
+          : typeof state[n] === typeof start && labels[Number(state[n])],
+      );
+      return fits && state.length === this.knobs.length ? state : null;
     } catch {
       return null; // no text of an address
     }
@@ -653,7 +672,8 @@ export class Live {
   /** @param {Data.LivePoint | undefined} old what was shown */
   drawProgram(old) {
     const { lines, error } = this.point;
-    this.program.classList.toggle("stale", Boolean(error));
+    for (const pane of [this.program, this.nest.element])
+      pane.classList.toggle("stale", Boolean(error));
     this.refusal.hidden = !error;
     this.refusal.textContent = error
       ? `${error.call ? `${error.call}\n` : ""}${t("refused: {rule}", { rule: error.rule })}\n\n${error.message}`
