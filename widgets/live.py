@@ -32,10 +32,10 @@ IDLE_S = 60.0
 _NEAR = 32
 #: states that a page has when it has all of them
 _ALL = 96
-#: states that a notebook keeps, which has room for less
+#: states that a notebook keeps, which has room for less, and rows of a table
 _KEPT = 250
-#: characters of the states of a page: with its scripts it has at most 10 MB
-BUDGET = 9_000_000
+#: bytes of a page as it is written, with its scripts and all else
+BUDGET = 10_000_000
 
 
 @dataclass
@@ -114,7 +114,8 @@ class Live(View):
             "accesses": ("watching the accesses", choices.accesses),
             "whole": ("counting the whole run", choices.count_whole)}
         first = choices.point(choices.first)
-        self._before = self._at = first
+        self._before = self._at = self._legal = first  # the last one that was not refused
+        self._motion = -1  # the one knob that the last change moved
         super().__init__(state=choices.first, knobs=[k.to_dict() for k in choices.knobs],
                          point=choices.shown(first), points={first.key: choices.short(first)},
                          title=choices.title, prose=choices.prose, **traits)
@@ -186,12 +187,16 @@ class Live(View):
             self._moves += 1
             changed = [n for n, (a, b) in enumerate(zip(self._at.state, point.state)) if a != b]
             # One motion of the hand is one change: where a drag began is what its steps are held
-            # against, not the notch before.
-            goes_on = changed == [self._knob] and point is not self._before and (
+            # against, not the notch before. What is refused has no counts: after it the last
+            # point that was not refused is compared with.
+            goes_on = changed == [self._motion] and point is not self._before and (
                 time.monotonic() - self._moved < self.still_s)
             if not goes_on:
-                self._before = self._at
+                self._before = self._legal
             self._at = point
+            if point.error is None:
+                self._legal = point
+            self._motion = changed[0] if len(changed) == 1 else -1
             self._moved, self._knob = time.monotonic(), changed[0] if changed else 0
             with self.hold_sync():
                 self._show(point)
@@ -453,48 +458,73 @@ def nearest(source: Choices, state: Any, knob: int) -> list[Any]:
 def values(source: Choices, state: Any, most: int | None = None) -> dict[str, Any]:
     """What the view is drawn from where no kernel computes: with all points that are known, or so
     many that are nearest."""
-    points = list(source.points.items())  # a thread may add one
-    if most is not None:
-        now = source.point(state)
-        points.sort(key=lambda one: (one[1] is not now, _far(one[1].state, now.state)))
-        points = points[:most]
+    points = _nearest_points(source, state, most)
     return {
         "state": list(state), "knobs": [k.to_dict() for k in source.knobs],
         "point": source.shown(source.point(state)),
-        "points": {key: source.short(point) for key, point in points},
-        "all": {key: {**source.shown(point), "watched": source.watched(point)}
-                for key, point in points},
-        "reasons": _reasons(source, [point for _, point in points]), "why": {},
+        "points": {point.key: source.short(point) for point in points},
+        "all": {point.key: {**source.shown(point), "watched": source.watched(point)}
+                for point in points},
+        "reasons": _reasons(source, points), "why": {},
         "machine": source.recording.machine,
         "title": source.title, "prose": source.prose, **Live._alone,
     }  # fmt: skip
 
 
+def _nearest_points(source: Choices, state: Any, most: int | None) -> list[Point]:
+    """All points that are known, or so many that are nearest to a state."""
+    points = list(source.points.values())  # a thread may add one
+    if most is not None:
+        now = source.point(state)
+        points.sort(key=lambda one: (one is not now, _far(one.state, now.state)))
+        points = points[:most]
+    return points
+
+
 def write(source: Choices, state: Any) -> str:
     """A page with all points that are known, as far as they go into `BUDGET`."""
-    found = values(source, state)
-    _fit(found["all"], source, state)
-    view = {**found, "addressed": True}, static(source, state)
+    found = {**values(source, state), "addressed": True}
+    fallback = static(source, state)
     title = text("Choices of {title}", "views").format(title=source.title)
-    return export.write([view], title, ENTRY, STYLES)
+    written = export.write([(found, fallback)], title, ENTRY, STYLES)
+    if _fit(found, _weight(written), source, state):
+        written = export.write([(found, fallback)], title, ENTRY, STYLES)
+    return written
 
 
-def _fit(shown: dict[str, Any], source: Choices, state: Any) -> None:
-    """Leave out what is too much for a page: the accesses of the states that are farthest from the
-    one that is shown, and then those states. The page says what it does not have."""
-    state, points = source.plain(state), source.points
+def _weight(written: str) -> int:
+    return len(written.encode("utf-8"))
+
+
+def _fit(found: dict[str, Any], weight: int, source: Choices, state: Any) -> bool:
+    """Leave out what is too much for a page of so many bytes: the accesses of the states that are
+    farthest from the one that is shown, and then those states, with all that is said of them. The
+    page says what it does not have. Whether anything was left out."""
+    state, points, left = source.plain(state), source.points, weight
+    shown, short, reasons = found["all"], found["points"], found["reasons"]
+    pairs: dict[str, list[str]] = {key: [] for key in shown}
+    for pair in reasons:
+        for key in pair.split(" "):
+            pairs[key].append(pair)
+
+    def takes(part: dict[str, Any], key: str) -> int:
+        return _weight(export.embed({key: part.pop(key)})) - len("{}") if key in part else 0
 
     def far(key: str) -> int:
         return _far(points[key].state, state)
 
-    for drop in (lambda key: shown[key].pop("watched", None), shown.pop):
-        sizes = {key: len(export.embed(value)) for key, value in shown.items()}
-        left = sum(sizes.values())
-        for key in sorted(sizes, key=far, reverse=True):
+    def accesses_of(key: str) -> int:
+        return takes(shown[key], "watched")
+
+    def all_of(key: str) -> int:
+        return takes(shown, key) + takes(short, key) + sum(takes(reasons, p) for p in pairs[key])
+
+    for drop in (accesses_of, all_of):
+        for key in sorted(shown, key=far, reverse=True):
             if left <= BUDGET or not far(key):
                 break
-            drop(key)
-            left -= sizes[key] - (len(export.embed(shown[key])) if key in shown else 0)
+            left -= drop(key)
+    return left < weight
 
 
 def _far(one: Any, other: Any) -> int:
@@ -503,21 +533,23 @@ def _far(one: Any, other: Any) -> int:
 
 
 def _reasons(source: Choices, points: list[Point]) -> dict[str, list[str]]:
-    """What the counts say of going between points that differ in one knob: "from to" -> why."""
-    found = {}
-    for a in points:
-        for b in points:
-            if _far(a.state, b.state) == 1:
-                said = source.why(a, b)
-                if said:
-                    found[f"{a.key} {b.key}"] = said
+    """What the counts say of going between points that differ in one knob, and of going back to the
+    first one: "from to" -> why. What was compared is in it also where there is nothing to say."""
+    found, first = {}, key_of(source.plain(source.first))
+    known = [(p, {what for what in ("counts", "inner") if source.cost(p).get(what)})
+             for p in points if p.error is None]
+    for a, of_a in known:
+        for b, of_b in known:
+            near = b.key == first or _far(a.state, b.state) == 1
+            if near and a is not b and of_a & of_b:
+                found[f"{a.key} {b.key}"] = source.why(a, b)
     return found
 
 
 def static(source: Choices, state: Any) -> str:
     """The choices as HTML without scripts: a table of what was found, and the program."""
     rows, shown = [], source.point(state)
-    for point in list(source.points.values()):
+    for point in _nearest_points(source, state, _KEPT):
         cost = source.cost(point) if point.error is None else {}
         chosen = ", ".join(_said(knob, value) for knob, value in zip(source.knobs, point.state)
                            if source.in_force(point.state, knob))
@@ -534,11 +566,14 @@ def static(source: Choices, state: Any) -> str:
             mark = "<b>shown: </b>" if point.key == shown.key else ""
             rows.append(f"<tr><td>{mark}{escape(chosen)}</td>"
                         f"<td>{escape(', '.join(told))}</td></tr>")
+    more = len(source.points) - _KEPT
+    said = text("{count} other states are not in this table.", "views").format(count=more)
+    left_out = f"<p>{escape(said)}</p>" if more > 0 else ""
     lines = pre("\n".join(source.lines(shown)))
     title = escape(text("Choices of {title}", "views").format(title=source.title))
     program = escape(text("The program", "views"))
     return (f"<div><p><b>{title}</b></p>{_prose(source, state)}"
-            f"<table>{''.join(rows)}</table>"
+            f"<table>{''.join(rows)}</table>{left_out}"
             f"<details><summary>{program}</summary>{lines}</details></div>")
 
 

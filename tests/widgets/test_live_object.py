@@ -5,11 +5,13 @@ import threading
 import time
 
 import pytest
+from observe.programs import matmul
 from observe.test_live import tiled
 
 import mlc_lab_widgets.live as live_view
 from mlc_lab.observe.counts import count_accesses
 from mlc_lab.observe.live import Choices
+from mlc_lab.schedule import Schedule
 
 CACHES = "1K:2, 8K:4"
 
@@ -85,6 +87,24 @@ def test_a_view_says_whether_it_is_known_what_a_change_did(view):
     while not one.why["known"] and time.monotonic() < end:
         time.sleep(0.02)
     assert one.why["known"] and one.why["to"] == one._at.key
+
+
+def test_after_a_refused_choice_the_last_legal_one_is_compared_with(view):
+    sch = Schedule(matmul(16))
+    i, j, k = sch.get_loops("C")
+    sch.reorder(j, i, k)
+    sch.fuse(j, i)
+    one = live_view.Live(Choices(sch, caches=CACHES))
+    first = one._at
+    one.set("order of loops", ["j", "p", "i"])  # there is no fusing then
+    assert one._at.error and one._before is first
+    one.set("order of loops", ["p", "j", "i"])
+    assert not one._at.error and one._before is first
+    end = time.monotonic() + 60
+    while not one.why["known"] and time.monotonic() < end:
+        time.sleep(0.02)
+    assert one.why["known"] and one.why["from"] == first.key
+    one.close()
 
 
 def test_what_is_asked_for_while_a_thread_ends_is_computed(view):

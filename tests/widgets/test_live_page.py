@@ -5,9 +5,11 @@ import re
 
 import pytest
 from browser import open_page
+from observe.programs import matmul
 from observe.test_live import tiled
 
 from mlc_lab.observe.live import Choices
+from mlc_lab.schedule import Schedule
 from mlc_lab_widgets import export, live
 from mlc_lab_widgets.live import compute, nearest, write
 
@@ -76,6 +78,66 @@ def test_a_drag_over_several_places_is_told_from_where_it_began(page, lab):
     assert said == lab.why(before, after) and said != lab.why(lab.point([last - 1, *rest]), after)
     # what is marked is what differs from there, too
     assert "changed" in page.locator(".program .l.changed s").first.inner_text()
+
+
+def why(page):
+    return page.locator(".why").inner_text()
+
+
+def test_what_a_reset_does_is_said_where_several_numbers_change_at_once(page, lab):
+    page.get_by_role("slider", name="tile").press("End")
+    page.wait_for_timeout(600)  # the hand rests
+    page.get_by_label("vectorize").uncheck()
+    page.wait_for_timeout(600)
+    after = lab.point([2, lab.first[1], False, True])
+    expected = lab.why(after, lab.point(lab.first)) if after.counted else []
+    assert expected, "compute() counts what differs in two choices"
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".why li").all_inner_texts() == expected
+
+
+def test_a_page_does_not_claim_what_was_not_compared(page, lab):
+    near, far = [2, lab.first[1], False, True], [0, *lab.first[1:]]  # in two choices
+    for state in (near, far):
+        assert lab.cost(lab.point(state))["counts"]
+        page.evaluate("state => { location.hash = encodeURIComponent(state) }",
+                      json.dumps(state, separators=(",", ":")))
+        becomes(page, "16" if state is near else "4")
+    assert why(page) == "not in this page"
+
+
+def test_a_page_compares_with_the_last_choice_that_was_not_refused(chromium, tmp_path):
+    sch = Schedule(matmul(16))
+    i, j, k = sch.get_loops("C")
+    sch.reorder(j, i, k)
+    sch.fuse(j, i)
+    made = Choices(sch, caches="1K:2")
+    refused, legal = [[0, 2, 1], True], [[2, 0, 1], True]
+    for state in (made.first, refused, legal):
+        made.count(made.point(state))
+    assert made.point(refused).error and not made.point(legal).error
+    said = made.why(made.point(made.first), made.point(legal))
+    (tmp_path / "live.html").write_text(write(made, made.first), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+
+        def go(state):
+            page.evaluate("state => { location.hash = encodeURIComponent(state) }",
+                          json.dumps(state, separators=(",", ":")))
+            page.wait_for_function(
+                "yes => document.querySelector('.refusal').hidden !== yes", arg=state is refused)
+
+        page.locator(".program .l").first.wait_for()
+        go(refused)
+        assert why(page) == "refused: nothing to compare"
+        go(legal)
+        assert page.locator(".why li").all_inner_texts() == (
+            said or ["the counts say nothing of this change"])
+        page.wait_for_timeout(600)  # the hand rests
+        go(refused)
+        go(legal)
+        assert why(page) == "change something, and read here what it did"
+    made.close()
 
 
 def test_the_chart_has_each_choice_and_goes_there(page, lab):
@@ -254,6 +316,49 @@ def test_the_address_holds_the_state(page, lab):
     assert page.locator(".knob output").first.inner_text() == "8"
 
 
+FAR = [2, [3, 2, 1, 0], False, False]  # from all that was computed
+
+
+def test_a_link_to_a_state_that_is_not_in_the_page_says_so(page, lab):
+    assert lab.point(lab.first).state != FAR and json.dumps(FAR) not in lab.points
+    address = f"{page.url}#{json.dumps(FAR, separators=(',', ':'))}"
+    page.goto("about:blank")
+    page.goto(address)
+    page.get_by_text("This page does not have what follows").wait_for()
+    assert page.locator(".knob output").first.inner_text() == "16"  # what the address has
+    assert page.locator(".chip").all_inner_texts() == ["j_1", "p", "j_0", "i"]
+    assert "stale" in page.locator(".nest-pane").get_attribute("class")
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".refusal").is_hidden()
+    assert page.locator(".stale").count() == 0
+    page.evaluate("address => { location.href = address }", address)  # in a page that is open
+    page.get_by_text("This page does not have what follows").wait_for()
+
+
+@pytest.mark.parametrize("state", [
+    [99, [0, 1, 2, 3], True, True], [1, [0, 1, 2, 2], True, True], [1, [0, 1, 2, 3], 1, True],
+    [1, [0, 1, 2, 3], True], [1.5, [0, 1, 2, 3], True, True], {"0": 1}, "text", None,
+])  # fmt: skip
+def test_an_address_with_no_state_changes_nothing(chromium, lab, tmp_path, state):
+    (tmp_path / "live.html").write_text(write(lab, lab.first), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto(f"{(tmp_path / 'live.html').as_uri()}#{json.dumps(state)}")
+        page.locator(".program .l").first.wait_for()
+        assert page.locator(".knob output").first.inner_text() == "8"
+        assert page.locator(".refusal").is_hidden()
+
+
+def test_the_link_of_a_state_is_copied(page):
+    page.evaluate("""() => { navigator.clipboard.writeText = async (text) => {
+        window.copied = text; }; }""")
+    page.get_by_role("slider", name="tile").press("End")
+    page.get_by_role("button", name="Copy link").click()
+    page.get_by_text("Copied").wait_for()
+    link = page.evaluate("() => window.copied")
+    assert link == page.url and link.endswith(
+        "#%5B2%2C%5B0%2C1%2C2%2C3%5D%2Ctrue%2Ctrue%5D")
+
+
 def becomes(page, tile):
     there = "tile => document.querySelector('.knob output').textContent === tile"
     page.wait_for_function(there, arg=tile)
@@ -345,26 +450,44 @@ def test_what_was_not_counted_is_said(chromium, tmp_path):
 
 def test_the_page_is_small_and_reads_without_scripts(lab):
     text = write(lab, lab.first)
-    assert len(text) < 10e6
+    assert len(text.encode()) < 10e6
     assert "<noscript><div><p><b>Choices of product" in text and "L1 misses" in text
     values = json.loads(text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0])
     assert values["all"].keys() == values["points"].keys() == lab.points.keys()
 
 
+def test_a_table_without_scripts_has_the_nearest_states(lab, monkeypatch):
+    whole = live.static(lab, lab.first)
+    assert whole.count("<tr>") > 3 and "not in this table" not in whole
+    monkeypatch.setattr(live, "_KEPT", 3)
+    few = live.static(lab, lab.first)
+    assert few.count("<tr>") == 3 and "<b>shown: </b>" in few
+    assert f"<p>{len(lab.points) - 3} other states are not in this table.</p>" in few
+
+
 def test_a_page_that_would_be_too_large_leaves_out_what_is_farthest(lab, monkeypatch):
-    def states(budget):
+    def written(budget):
+        """The values in a page, which is weighed as a whole."""
         monkeypatch.setattr(live, "BUDGET", budget)
-        text = write(lab, lab.first).split('type="application/json"')[1].split(">", 1)[1]
-        return json.loads(text.split("<")[0])["all"]
+        text = write(lab, lab.first)
+        values = json.loads(text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0])
+        return values, len(text.encode())
 
     def far(key):
         return sum(a != b for a, b in zip(lab.points[key].state, lab.first))
 
-    whole = states(9_000_000)
-    size = sum(len(json.dumps(one, separators=(",", ":"))) for one in whole.values())
-    less = states(size - 1)
-    assert less.keys() == whole.keys()
-    (without,) = [key for key in less if "watched" in whole[key] and "watched" not in less[key]]
-    assert far(without) == max(map(far, whole))
-    own = states(1)
-    assert list(map(far, own)) == [0] and own[next(iter(own))]["watched"]
+    whole, size = written(10_000_000)
+    less, smaller = written(size - 1)
+    assert smaller < size and less["all"].keys() == whole["all"].keys()
+    (without,) = [key for key, point in less["all"].items()
+                  if "watched" in whole["all"][key] and "watched" not in point]
+    assert far(without) == max(map(far, whole["all"]))
+    own, least = written(1)
+    (key,) = own["all"]
+    assert far(key) == 0 and own["all"][key]["watched"] and not own["reasons"]
+    for budget in (size // 2, least + (size - least) // 20):  # with few states, and hardly any
+        some, fits = written(budget)
+        assert budget * 0.8 < fits <= budget
+        assert some["all"].keys() == some["points"].keys() <= whole["all"].keys()
+        assert {key for pair in some["reasons"] for key in pair.split(" ")} <= some["all"].keys()
+    assert len(own["all"]) <= len(some["all"]) < len(whole["all"])

@@ -35,6 +35,8 @@ export class Live {
   point = later();
   /** @type {Data.LivePoint | null} */
   before = null;
+  /** The last one that was not refused: what is refused has no counts to compare with. */
+  #legal = /** @type {Data.LivePoint | null} */ (null);
   /** The knob that was moved last. */
   moved = 0;
   /** The knob that the program follows, and when it did last. */
@@ -86,7 +88,9 @@ export class Live {
     this.root = h("section", { class: "mlc live", role: "group", tabindex: "-1" });
     element.replaceChildren(this.root);
     this.knobs = model.get("knobs");
-    this.state = structuredClone(this.#shared() ?? model.get("state"));
+    const shared = this.#shared();
+    const here = shared && model.get("all")[this.keyOf(shared)];
+    this.state = structuredClone(here ? shared : model.get("state"));
     this.panes = new PaneTools(model, this.root);
     this.observer = new ResizeObserver(() => this.drawFigures());
     this.stopTheme = followTheme(this.root);
@@ -106,6 +110,7 @@ export class Live {
     window.addEventListener("hashchange", this.addressed);
     this.prose = new Prose(this.root, this.knobs, (at, choice) => this.set(at, choice));
     this.show();
+    this.addressed(); // a link to a state that is not in the page
     this.drawBusy();
     return this;
   }
@@ -236,10 +241,16 @@ export class Live {
       () => this.point.python,
       t("Copy Python"),
     );
-    copy.classList.add("small");
+    const link = copyButton(
+      t("Copy link"),
+      () => new URL(this.#hash(), location.href).href,
+      t("Copy link"),
+    );
+    for (const button of [copy, link]) button.classList.add("small");
+    link.hidden = !this.model.get("addressed");
     const reset = h("button", { type: "button", class: "small" }, t("Reset"));
     reset.addEventListener("click", () => this.choose(this.knobs.map((k) => k.start)));
-    return [reset, copy];
+    return [reset, copy, link];
   }
 
   /**
@@ -515,21 +526,31 @@ export class Live {
     this.model.save_changes();
     if (!this.model.get("all")) return;
     // The address of a page holds its state: to share it, or to come back to it.
-    if (this.model.get("addressed"))
-      history.replaceState(null, "", `#${encodeURIComponent(JSON.stringify(state))}`);
+    if (this.model.get("addressed")) history.replaceState(null, "", this.#hash());
     this.show();
   }
 
+  /** What the address of a page has of the state. */
+  #hash() {
+    return `#${encodeURIComponent(JSON.stringify(this.state))}`;
+  }
+
   /**
-   * The state in the address of a page, if it is one of those that lie in the page.
+   * The state in the address of a page, whether or not the page has it.
    * @returns {Data.KnobValue[] | null}
    */
   #shared() {
-    const all = this.model.get("all");
-    if (!all || !this.model.get("addressed")) return null;
+    if (!this.model.get("all") || !this.model.get("addressed")) return null;
+    /** @param {Data.KnobValue} value */
+    const sorted = (value) => [.../** @type {number[]} */ (value)].sort();
     try {
       const state = JSON.parse(decodeURIComponent(location.hash.slice(1)));
-      return all[this.keyOf(state)] ? state : null;
+      const fits = this.knobs.every(({ kind, labels, start }, n) =>
+        kind === "order"
+          ? same(sorted(state[n]), sorted(start))
+          : typeof state[n] === typeof start && labels[Number(state[n])],
+      );
+      return fits && state.length === this.knobs.length ? state : null;
     } catch {
       return null; // no text of an address
     }
@@ -617,13 +638,14 @@ export class Live {
     if (!all && point.key !== key) return; // the kernel is on its way
     const old = this.point;
     if (old && old.key !== point.key) this.#compareWith(old, point);
+    if (!point.error || !this.#legal) this.#legal = point;
     this.point = point;
     this.drawPoint(old);
   }
 
   /**
    * What a point is compared with: one motion of the hand is one change, so the steps of a drag are
-   * held against where it began, as `widgets/live.py` does.
+   * held against where it began, as `widgets/live.py` does; what is refused is never compared with.
    * @param {Data.LivePoint} old what was shown
    * @param {Data.LivePoint} point
    */
@@ -633,7 +655,7 @@ export class Live {
     const knob = changed.length === 1 ? changed[0] : -1;
     const goesOn = knob >= 0 && knob === this.#motion.knob && now - this.#motion.at < STILL_MS;
     this.#motion = { knob, at: now };
-    if (!goesOn || point.key === this.before?.key) this.before = old;
+    if (!goesOn || point.key === this.before?.key) this.before = this.#legal;
   }
 
   /** @param {Data.LivePoint | undefined} old what was shown */
@@ -650,7 +672,8 @@ export class Live {
   /** @param {Data.LivePoint | undefined} old what was shown */
   drawProgram(old) {
     const { lines, error } = this.point;
-    this.program.classList.toggle("stale", Boolean(error));
+    for (const pane of [this.program, this.nest.element])
+      pane.classList.toggle("stale", Boolean(error));
     this.refusal.hidden = !error;
     this.refusal.textContent = error
       ? `${error.call ? `${error.call}\n` : ""}${t("refused: {rule}", { rule: error.rule })}\n\n${error.message}`
@@ -772,31 +795,29 @@ export class Live {
 
   /** Why the last change made it faster or slower. */
   #drawWhy() {
-    const all = this.model.get("reasons");
+    const { before, point } = this;
+    const reasons = this.model.get("reasons");
     const told = this.model.get("why");
-    /** @type {string[]} */
-    let said = [];
-    if (all && this.before) said = all[`${this.before.key} ${this.point.key}`] ?? [];
-    else if (told && told.to === this.point?.key) said = told.said;
-    /** @param {Data.LivePoint | null} point whether it was counted */
-    const known = (point) => point?.cost.counts || point?.cost.inner;
-    const nothing = t("the counts say nothing of this change");
-    const counted = told?.known && told.to === this.point?.key;
-    const none = this.before
-      ? all
-        ? known(this.before) && known(this.point)
-          ? nothing
-          : t("this page has no counts of both")
-        : counted
-          ? nothing
-          : t("being counted …")
-      : t("change something, and read here what it did");
+    /** What the counts say; undefined where these two were not compared. @type {string[] | undefined} */
+    let said;
+    if (reasons) said = reasons[`${before?.key} ${point.key}`];
+    else if (told?.known && told.to === point?.key) said = told.said;
+    /** @param {Data.LivePoint} point whether it was counted */
+    const known = ({ cost }) => cost.counts || cost.inner;
+    const none = () => {
+      if (point?.error || before?.error) return t("refused: nothing to compare");
+      if (!before || before.key === point.key)
+        return t("change something, and read here what it did");
+      if (said) return t("the counts say nothing of this change");
+      if (!this.model.get("all")) return t("being counted …");
+      return known(before) && known(point)
+        ? t("not in this page")
+        : t("this page has no counts of both");
+    };
     this.#why.replaceChildren(
-      ...(said.length
+      ...(said?.length
         ? said.map((text) => h("li", {}, text))
-        : [
-            h("li", { class: "none" }, this.point?.error ? t("refused: nothing to compare") : none),
-          ]),
+        : [h("li", { class: "none" }, none())]),
     );
   }
 
