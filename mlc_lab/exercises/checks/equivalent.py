@@ -5,12 +5,13 @@ of a buffer; large ones are compiled. Inputs are random, then nasty: NaN, infini
 extremes of integers, and numbers of one sign (a maximum that begins with 0). Where they differ, the
 first wrong element is told, in which iteration it was written last, by which statement, and what
 went wrong before (`earlier.py`). Sizes that are symbols are given numbers: small ones, one, and
-some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`.
+some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`;
+there one parameter at a time is nasty, see `nasty_inputs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,7 +53,7 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
     to compare with."""
     right = program_of(variant) if of is None else of
     if model_of(right) is not None:
-        return _models(answer, variant, right, cases)
+        return _models(answer, variant, right, cases, nasty)
     have, want = only_function(_mod(answer))[1], only_function(right)[1]
     problem = _signature(have, want)
     if problem:
@@ -79,11 +80,16 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
         if wrong is not None:
             return _told(answer, right, arrays, found, expected, wrong, small, ours,
                          _given(sizes) + what)
-    return Found(True, f"the same results on {cases} random inputs, and on NaN, infinities and "
-                       "extremes" if nasty else f"the same results on {cases} random inputs")
+    return Found(True, _same_on(cases, nasty))
 
 
-def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Found:
+def _same_on(cases: int, nasty: bool) -> str:
+    """On what an answer computes the same."""
+    return f"the same results on {cases} random inputs" + (
+        ", and on NaN, infinities and extremes" if nasty else "")
+
+
+def _models(answer: Answer, variant: Variant, right: IRModule, cases: int, nasty: bool) -> Found:
     """The same of a model."""
     mod = _mod(answer)
     problem = signature_differs(mod, right) or too_large(lowered(mod))
@@ -91,8 +97,10 @@ def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Fo
         return Found(False, problem)
     with registered(variant.library):
         ours, theirs = Model(mod), Model(right)
-        for seed in range(cases):
-            arrays = random_inputs(right, seed)
+        inputs = [(random_inputs(right, seed), "") for seed in range(cases)]
+        if nasty:
+            inputs += nasty_inputs(lambda seed: random_inputs(right, seed))
+        for arrays, what in inputs:
             expected, found = theirs(arrays), ours(arrays)
             asked, given = (", ".join(f"{a.shape} {a.dtype}" for a in x) for x in (expected, found))
             if asked != given:
@@ -103,9 +111,9 @@ def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Fo
                 have, want = (_number(a[number][at]) for a in (found, expected))
                 element = f"element {list(at)} of result {number + 1}"
                 more, place = bindings.told(mod, right, arrays, _differs)
-                return Found(False, f"{element} is {have}, and should be {want}{more}",
+                return Found(False, f"{element} is {have}, and should be {want}{what}{more}",
                              {"element": element, "expected": want, "found": have, **place})
-    return Found(True, f"the same results on {cases} random inputs")
+    return Found(True, _same_on(cases, nasty))
 
 
 def _differs(found: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
@@ -217,11 +225,30 @@ def run_compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
     return out
 
 
-def _make_signed(arrays: Sequence[np.ndarray], sign: int) -> str:
+def nasty_inputs(random: Callable[[int], list[np.ndarray]]) -> list[tuple[list[np.ndarray], str]]:
+    """Inputs of a model that need care, and what they are in words. `random` makes random ones.
+
+    One parameter at a time has infinities and NaN: in all at once, what a product makes of them is
+    NaN nearly everywhere, and hides what else is wrong. Integers stay as they are: most are indices
+    of `take` and its like, which a model may not leave. Numbers of one sign are small ones, since a
+    model squares and exponentiates what it is given."""
+    found: list[tuple[list[np.ndarray], str]] = []
+    for number, array in enumerate(random(0)):
+        for seed in (0, 1) if array.dtype.kind == "f" else ():
+            arrays = random(seed)
+            found.append((arrays, _make_nasty(arrays[number:number + 1], seed)))
+    for seed, sign in enumerate((-1, 1)):
+        arrays = random(seed)
+        if any(array.dtype.kind == "f" for array in arrays):
+            found.append((arrays, _make_signed(arrays, sign, 1)))
+    return found
+
+
+def _make_signed(arrays: Sequence[np.ndarray], sign: int, scale: int = 100) -> str:
     """Make all floats large and of one sign, and say so."""
     for array in arrays:
         if array.dtype.kind == "f":
-            array[...] = sign * 100 * (1 + np.abs(array))
+            array[...] = sign * scale * (1 + np.abs(array))
     return f" (all numbers of the input are {'negative' if sign < 0 else 'positive'})"
 
 
@@ -333,4 +360,5 @@ def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer:
     return log.nodes[last[0].site], dict(zip(loops, last[0].iteration))
 
 
-__all__ = ["equivalent", "first_difference", "program_of", "run_compiled", "too_large"]
+__all__ = ["equivalent", "first_difference", "nasty_inputs", "program_of", "run_compiled",
+           "too_large"]
