@@ -85,8 +85,8 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
 
 def _same_on(cases: int, nasty: bool) -> str:
     """On what an answer computes the same."""
-    return f"the same results on {cases} random inputs" + (
-        ", and on NaN, infinities and extremes" if nasty else "")
+    return (f"the same results on {cases} random inputs, and on NaN, infinities and extremes"
+            if nasty else f"the same results on {cases} random inputs")
 
 
 def _models(answer: Answer, variant: Variant, right: IRModule, cases: int, nasty: bool) -> Found:

@@ -39,8 +39,8 @@ def same_graph(answer: Answer, variant: Variant, *, nasty: bool = True) -> Found
         variant, variant.reference).mod
     assert answer.mod is not None and right is not None
     found = differing(answer.mod, right, nasty=nasty)
-    return found or Found(True, "the same results on random inputs" + (
-        ", and on NaN and infinities" if nasty else ""))
+    return found or Found(True, "the same results on random inputs, and on NaN and infinities"
+                          if nasty else "the same results on random inputs")
 
 
 def moves(answer: Answer, variant: Variant, *, most: int) -> Found:
