@@ -21,6 +21,7 @@ from typing import Any
 from ..language import filled, text
 from ..reading import DataError, read_json
 from . import book
+from .answers import as_data
 from .catalogue import catalogue, get
 from .exercise import Exercise, Field, Variant
 from .judge import check
@@ -60,10 +61,9 @@ def exercise(args: argparse.Namespace) -> int:
         print(result.as_json())
     else:
         result = _told_row_by_row(variant, answer, args.folder)
-    if not args.json and args.folder is None:
-        problem = book.keep(result, answer)
-        if problem:
-            print(f"mlc-lab: {problem}", file=sys.stderr)
+    problem = "" if result.error else book.keep(result, as_data(variant.exercise.kind, answer))
+    if problem:
+        print(f"mlc-lab: {problem}", file=sys.stderr)
     return 0 if result.solved else NOT_SOLVED
 
 

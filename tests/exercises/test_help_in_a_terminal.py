@@ -1,6 +1,7 @@
 """Hints and solutions in a terminal obey the rules of the card; what is reached is kept."""
 
 import json
+import sys
 
 import pytest
 
@@ -63,3 +64,22 @@ def test_a_card_notes_its_rules():
     pytest.importorskip("anywidget")
     exercises.exercise("01.2", "ada", hint_cost=2, solution=False)
     assert book.load().rules == {"01.2": {"seed": "ada", "cost": 2, "solution": False}}
+
+
+def test_what_is_reached_at_a_prompt_is_kept_and_a_programs_checks_are_not(monkeypatch, capsys):
+    right = exercises.get("01.2").variant("ada").reference
+    monkeypatch.delattr(sys, "ps1", raising=False)
+    assert exercises.check("01.2", right, "ada").solved and not book.load().entries
+    monkeypatch.setattr(sys, "ps1", ">>> ", raising=False)
+    assert exercises.points("01.2", right, "ada") == 5 and not book.load().entries  # grading
+    assert exercises.check("01.2", 3, "ada").error and not book.load().entries
+    assert exercises.check("01.2", right, "ada").solved
+    assert book.load().solved("01.2", "ada") and book.load().entries["01.2"].answer == right
+
+
+@pytest.mark.parametrize("more", [["--json"], ["--folder", "own"]])
+def test_what_is_reached_in_a_terminal_is_kept_in_all_its_ways(tmp_path, monkeypatch, more):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own").mkdir()
+    assert main(["exercise", "01.2", reference(tmp_path), "--seed", "ada", *more]) == 0
+    assert book.load().solved("01.2", "ada")
