@@ -60,27 +60,48 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
         return Found(False, problem)
     for seed in range(cases + (4 if nasty else 0)):
         sizes = _sizes(want, seed)
-        arrays = random_arrays(want, sizes, seed)
-        what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
-            _make_signed(arrays, -1 if seed == cases + 2 else 1))
-        ours = _named(have, arrays)
-        problem = too_large(_mod(answer), ours)
-        if problem:
-            return Found(False, problem)
-        small = max(statements_run(_mod(answer), ours),
-                    statements_run(right, sizes)) <= INTERPRETED
-        run = _interpreted if small else run_compiled
-        expected = run(right, arrays)
-        try:
-            found = run(_mod(answer), arrays)
-        except InterpError as error:
-            return Found(False, f"the program stops{_given(sizes)}: {error}",
-                         _where(_mod(answer), error, ours))
-        wrong = first_difference(found, expected)
+        wrong = _wrong(answer, right, sizes, seed, cases)
         if wrong is not None:
-            return _told(answer, right, arrays, found, expected, wrong, small, ours,
-                         _given(sizes) + what)
+            return _smallest(answer, right, sizes, seed, cases) or wrong
     return Found(True, _same_on(cases, nasty))
+
+
+def _smallest(answer: Answer, right: IRModule, sizes: Mapping[str, int], seed: int, cases: int
+              ) -> Found | None:
+    """What is wrong for smaller numbers of the symbols than those that were found, the smallest
+    first: a mistake from 3 on is understood at 3. None where only these, or none, are wrong."""
+    for most in range(1, max(sizes.values(), default=0)):
+        smaller = {name: min(most, size) for name, size in sizes.items()}
+        wrong = _wrong(answer, right, smaller, seed, cases)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _wrong(answer: Answer, right: IRModule, sizes: dict[str, int], seed: int, cases: int
+           ) -> Found | None:
+    """What is wrong on the inputs of a number, of which those from `cases` on are nasty."""
+    have, want = only_function(_mod(answer))[1], only_function(right)[1]
+    arrays = random_arrays(want, sizes, seed)
+    what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
+        _make_signed(arrays, -1 if seed == cases + 2 else 1))
+    ours = _named(have, arrays)
+    problem = too_large(_mod(answer), ours)
+    if problem:
+        return Found(False, problem)
+    small = max(statements_run(_mod(answer), ours),
+                statements_run(right, sizes)) <= INTERPRETED
+    run = _interpreted if small else run_compiled
+    expected = run(right, arrays)
+    try:
+        found = run(_mod(answer), arrays)
+    except InterpError as error:
+        return Found(False, f"the program stops{_given(sizes)}: {error}",
+                     _where(_mod(answer), error, ours))
+    wrong = first_difference(found, expected)
+    if wrong is None:
+        return None
+    return _told(answer, right, arrays, found, expected, wrong, small, ours, _given(sizes) + what)
 
 
 def _same_on(cases: int, nasty: bool) -> str:

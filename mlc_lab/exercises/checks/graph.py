@@ -28,7 +28,8 @@ def graph(answer: Answer, variant: Variant, *, kernels: int | None = None,
     intermediate results take `planned` bytes at most, and it calls operators so often (`calls`, by
     name, at most) and functions by their names so often (`library`, exactly). With `of_reference`
     the planned bytes are at most so many times those of the reference. With `fused` kernels are
-    counted, and memory is planned, once those that can be are one: AnnotateTIROpPattern, FuseOps, FuseTIR."""
+    counted, and memory is planned, once those that can be are one: AnnotateTIROpPattern,
+    FuseOps, FuseTIR."""
     mod = answer.mod
     assert mod is not None
     if model_of(mod) is None:
