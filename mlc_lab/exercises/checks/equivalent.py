@@ -22,9 +22,13 @@ from ...build import build
 from ...ir import dtype as dt
 from ...ir.module import IRModule
 from ...lower import lower
+from ...observe.access import accesses
 from ...observe.flops import Uncountable, integer
 from ...observe.inner_loop import statements_run
+from ...observe.instrument import Element
 from ...observe.measure import TOLERANCE, only_function, random_arrays
+from ...observe.outside import why_not
+from ...reading import MISTAKES, MLCError
 from ...script.spans import script_with_marks
 from ...tir import stmt as s
 from ...tir.function import PrimFunc
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 #: statements of a program that is interpreted, and of one that is run at all
 INTERPRETED, RUN = 60_000, 2_000_000_000
+#: and of one whose accesses are gone through for the last write of an element
+TRACED = 50_000_000
 #: bytes that a program may allocate
 MEMORY = 1 << 30
 
@@ -345,6 +351,12 @@ def _told(answer: Answer, right: IRModule, arrays: Sequence[np.ndarray],
             values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
             says += (f"; it was written last at {values}" if values else "; it was written once")
             says += f"; {before.says}" if before else ""
+    else:
+        iteration, text = _last_of(_mod(answer), buffer.name, at, arrays, sizes)
+        if iteration:
+            place.update(iteration=iteration, text=text)
+            values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
+            says += f"; it was written last at {values}"
     return Found(False, says, place)
 
 
@@ -359,6 +371,33 @@ def _where(mod: IRModule, error: InterpError, sizes: dict[str, int]) -> dict[str
 
 def _number(value: Any) -> str:
     return str(value.item()) if value.dtype.kind != "f" else f"{float(value):.7g}"
+
+
+def _last_of(mod: IRModule, buffer: str, at: tuple[int, ...], arrays: Sequence[np.ndarray],
+             sizes: Mapping[str, int]) -> tuple[dict[str, int], str]:
+    """Of a program that is too long to be interpreted, the loop variables of the last write of an
+    element, and the statement, of the lowered program where there are several. It is an addition
+    to what is wrong: where it cannot be found out, or takes long, nothing is said."""
+    if statements_run(mod, sizes) > TRACED or why_not(mod):
+        return {}, ""
+    options: dict[str, Any] = {"limit": 1, "sizes": sizes, "threads": 1,
+                               "arrays": [a.copy() for a in arrays]}
+    try:
+        last = accesses(mod, last_of=Element(buffer, at, True), **options).last
+        trace = accesses(mod, first=last, **options) if last >= 0 else None
+    except (MLCError, *MISTAKES, RecursionError):
+        return {}, ""
+    if trace is None or not len(trace):
+        return {}, ""
+    site = trace.sites[int(trace.site[0])]
+    line = trace.lines[int(trace.site[0])]
+    lines = trace.text.splitlines()
+    told = lines[line].strip() if line is not None and line < len(lines) else ""
+    stores = [x for x in all_statements(only_function(mod)[1].body)
+              if type(x) is s.BufferStore and x.buffer.name == buffer]
+    if len(stores) == 1:  # it is clear which it was, in the student's own words
+        told = script_with_marks(mod, stores, {}, 2)
+    return dict(zip((v.name for v in site.loops), map(int, trace.values[0]))), told
 
 
 def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer: Any,
