@@ -368,8 +368,12 @@ def _add_exercise_verbs(verbs: Any) -> None:
     verb.add_argument("answer", nargs="?", metavar="FILE",
                       help="the answer: Python of a schedule, TVMScript, or JSON; - for stdin")
     verb.add_argument("--seed", default="0", help="which variant: a number, or your name")
-    verb.add_argument("--hint", type=int, choices=(1, 2, 3), help="one of three hints")
-    verb.add_argument("--solution", action="store_true", help="an answer with all points")
+    verb.add_argument("--hint", type=int, choices=(1, 2, 3),
+                      help="one of three hints; it is noted, as in the card")
+    verb.add_argument("--solution", action="store_true",
+                      help="an answer with all points, once it is solved")
+    verb.add_argument("--give-up", action="store_true",
+                      help="an answer with all points, before it is solved: it is noted")
     verb.add_argument("--folder", help="a teacher's folder of exercises")
     verb.add_argument("--json", action="store_true", help="the marks as JSON")
     verb.set_defaults(act=_of_exercises("exercise"), takes_rest=False)

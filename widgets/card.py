@@ -94,6 +94,7 @@ class Card(View):
         self._inside: View | None = None  # what was opened in the card
         self._checked: Any = ""  # the answer that has these marks
         traits.setdefault("rules", {"cost": hint_cost, "solution": solution})
+        book.ruled(variant.exercise.id, variant.seed, hint_cost, solution)  # for the terminal
         kept = book.load().entries.get(variant.exercise.id)
         known = kept if kept is not None and kept.seed == variant.seed else None
         start: Any = {} if variant.exercise.kind == "prediction" else ""

@@ -3,13 +3,16 @@
     {"format": "mlc-lab answers", "version": 1, "student": "ada",
      "answers": {"03.2": {"seed": "ada", "answer": ..., "points": 4, "of": 5,
                           "version": "1f0c9a3e"}, ...},
-     "hints": {"03.2": 2}}
+     "hints": {"03.2": 2},
+     "rules": {"03.2": {"seed": "ada", "cost": 1, "solution": false}}}
 
 `points` is what was reached when the answer was checked last, for the map of exercises; grading
 makes it anew. The answer that is kept of an exercise is the one with the most points, of those the
 last. `hints` says how many were shown before it was solved, 4 with the solution; a file without
-them has none. `version` is that of the exercise that was answered (`catalogue.version`): grading
-says where it is another one. The file is written as a whole or not at all.
+them has none. `rules` are those of a teacher's card that was opened here: what a hint costs, and
+whether a solution is shown; the terminal holds to them, and they are not handed in. `version` is
+that of the exercise that was answered (`catalogue.version`): grading says where it is another one.
+The file is written as a whole or not at all.
 """
 
 from __future__ import annotations
@@ -64,6 +67,13 @@ class Book:
     entries: dict[str, Entry] = field(default_factory=dict)
     #: by exercise how many hints were shown before it was solved
     hints: dict[str, int] = field(default_factory=dict)
+    #: by exercise what a teacher's card of it said: "seed", "cost" of a hint, "solution"
+    rules: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def solved(self, id: str, seed: str) -> bool:
+        """Whether an answer to this variant had all points."""
+        entry = self.entries.get(id)
+        return entry is not None and entry.seed == seed and entry.points == entry.of > 0
 
     def add(self, result: Result, answer: Any) -> None:
         """Keep an answer (plain data), unless a better one to the same variant is kept."""
@@ -79,7 +89,8 @@ class Book:
         """The text of the file."""
         return json.dumps({"format": FORMAT, "version": VERSION, "student": self.student,
                            "answers": {id: entry.plain() for id, entry in self},
-                           **({"hints": self.hints} if self.hints else {})},
+                           **({"hints": self.hints} if self.hints else {}),
+                           **({"rules": self.rules} if self.rules else {})},
                           ensure_ascii=False, indent=1, sort_keys=True)
 
     def save(self, path: str | Path) -> None:
@@ -120,6 +131,13 @@ def read_book(text: str | bytes, name: str = "the file of answers") -> Book:
             isinstance(n, int) and 0 <= n <= SOLUTION for n in hints.values()):
         raise BookError(f"{name} is damaged: its hints are none")
     book.hints = hints
+    rules = data.get("rules", {})
+    if not isinstance(rules, dict) or len(rules) > MOST_ANSWERS or not all(
+            isinstance(r, dict) and isinstance(r.get("seed"), str)
+            and isinstance(r.get("cost"), int) and isinstance(r.get("solution"), bool)
+            for r in rules.values()):
+        raise BookError(f"{name} is damaged: its rules are none")
+    book.rules = rules
     return book
 
 
@@ -146,6 +164,28 @@ def hinted(id: str, count: int, path: str | Path | None = None) -> str:
     """Note that a student has seen hints of an exercise that is not solved; why not, or ""."""
     def note(book: Book) -> None:
         book.hints[id] = max(count, book.hints.get(id, 0))
+
+    return _changed(note, path)
+
+
+def ruled(id: str, seed: str, cost: int, solution: bool, path: str | Path | None = None) -> str:
+    """Note the rules of a card: what a hint costs, and whether a solution is shown; why not, or "".
+    A card without rules takes back only those of its own variant: the card of a lesson does not
+    undo what a teacher has handed out."""
+    rule = {"seed": seed, "cost": cost, "solution": solution}
+    try:
+        known = load(path).rules.get(id)
+    except (OSError, DataError) as error:
+        return str(error)
+    free = not cost and solution
+    if known == rule or free and (known is None or known["seed"] != seed):
+        return ""
+
+    def note(book: Book) -> None:
+        if free:
+            book.rules.pop(id, None)
+        else:
+            book.rules[id] = rule
 
     return _changed(note, path)
 
@@ -179,4 +219,4 @@ def hand_in(path: str | Path = "answers.json", student: str = "",
 
 
 __all__ = ["HINTS", "SOLUTION", "Book", "BookError", "Entry", "hand_in", "hinted", "home",
-           "keep", "load", "read_book"]
+           "keep", "load", "read_book", "ruled"]

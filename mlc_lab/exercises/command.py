@@ -4,6 +4,8 @@
     mlc-lab exercise                       all exercises, and what has been reached
     mlc-lab exercise 03.2                  what is asked, and the program that it starts from
     mlc-lab exercise 03.2 answer.py        check an answer ("-" reads it from standard input)
+    mlc-lab exercise 03.2 --hint 1         a hint; it is noted, and costs what it does in the card
+    mlc-lab exercise 03.2 --solution       a solution, once it is solved or given up (--give-up)
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import Any
 from ..language import filled, text
 from ..reading import DataError, read_json
 from . import book
+from .answers import as_data
 from .catalogue import catalogue, get
 from .exercise import Exercise, Field, Variant
 from .judge import check
@@ -47,12 +50,8 @@ def exercise(args: argparse.Namespace) -> int:
         print(map_of(catalogue(args.folder)))
         return 0
     variant = get(args.id, args.folder).variant(args.seed)
-    if args.hint:
-        print(variant.hints[args.hint - 1])
-        return 0
-    if args.solution:
-        print(as_text(variant.reference))
-        return 0
+    if args.hint or args.solution or args.give_up:
+        return _helped(variant, args)
     if args.answer is None:
         print(shown(variant))
         return 0
@@ -62,11 +61,37 @@ def exercise(args: argparse.Namespace) -> int:
         print(result.as_json())
     else:
         result = _told_row_by_row(variant, answer, args.folder)
-    if not args.json and args.folder is None:
-        problem = book.keep(result, answer)
+    problem = "" if result.error else book.keep(result, as_data(variant.exercise.kind, answer))
+    if problem:
+        print(f"mlc-lab: {problem}", file=sys.stderr)
+    return 0 if result.solved else NOT_SOLVED
+
+
+def _helped(variant: Variant, args: argparse.Namespace) -> int:
+    """Print a hint or a solution, by the rules of the card: what is shown before an exercise is
+    solved is noted, and a solution is shown once it is solved or given up, unless a teacher's card
+    of it shows none."""
+    id, kept = variant.exercise.id, book.load()
+    rule = kept.rules.get(id, {"cost": 0, "solution": True})
+    solved = kept.solved(id, variant.seed)
+    count = args.hint or book.SOLUTION
+    if not args.hint:
+        if not rule["solution"]:
+            raise DataError(text("your teacher's card of {id} shows no solution", "command").format(
+                id=id))
+        if not (solved or args.give_up or kept.hints.get(id, 0) >= book.SOLUTION):
+            raise DataError(text(
+                "{id} is not solved yet: --give-up shows a solution, and is noted; where hints "
+                "cost points it costs all", "command").format(id=id))
+    if not solved:
+        problem = book.hinted(id, count)
         if problem:
             print(f"mlc-lab: {problem}", file=sys.stderr)
-    return 0 if result.solved else NOT_SOLVED
+        if rule["cost"] and args.hint:
+            print(text("each hint costs {count} of its points", "command").format(
+                count=rule["cost"]), file=sys.stderr)
+    print(variant.hints[count - 1] if args.hint else as_text(variant.reference))
+    return 0
 
 
 def _read(name: str) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from ..workers.pool import Worker
+from . import book
 from .answers import AnswerError, as_data
 from .catalogue import get
 from .exercise import Variant
@@ -115,14 +116,20 @@ def check(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None =
     seed : which variant: a number, or the student's name.
     folder : a teacher's folder of exercises.
     on_row : called with each row of the marks as soon as it is known. By default rows are printed
-        as they come where somebody sees them, in a notebook or at a prompt.
+        as they come where somebody sees them, in a notebook or at a prompt. There what was reached
+        is kept too, as the card and the terminal do it.
 
     Returns the marks, row by row, with what is wrong and where. Raises ExerciseError for an
     exercise that there is not; nothing for an answer, whatever it is.
     """
-    if on_row is None and hasattr(sys, "ps1"):  # Python and IPython set it for a person
-        on_row = _print
-    return _judge.check(id, answer, seed, folder, on_row)
+    if on_row is not None or not hasattr(sys, "ps1"):  # Python and IPython set it for a person
+        return _judge.check(id, answer, seed, folder, on_row)
+    found = _judge.check(id, answer, seed, folder, _print)
+    if not found.error:
+        problem = book.keep(found, as_data(get(id, folder).kind, answer))
+        if problem:
+            print(problem, file=sys.stderr)
+    return found
 
 
 def _print(row: Row) -> None:

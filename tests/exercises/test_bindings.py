@@ -6,6 +6,7 @@ import pytest
 from mlc_lab import exercises
 from mlc_lab.exercises.answers import read
 from mlc_lab.exercises.checks.bindings import bound, first_wrong, told
+from mlc_lab.exercises.checks.graph_results import difference, differing
 from mlc_lab.exercises.judging import marks
 from mlc_lab.exercises.watching import watched
 from mlc_lab.script import from_source
@@ -71,3 +72,23 @@ def test_wrong_answers_are_told_and_open_in_the_graph(id, number, name):
     shown = watched(read(variant, answer).mod, row.place)
     node = next(n for n in shown["graph"]["nodes"] if n["id"] == shown["selected"])
     assert node["name"] == name
+
+
+@pytest.mark.parametrize("id, line, more", [
+    ("06.1", "h0 = R.matmul(x, w1)", "d = R.subtract(h0, h0)\n            h = R.subtract(h0, d)"),
+])
+def test_a_model_that_is_wrong_for_an_infinity_is_no_right_one(id, line, more):
+    variant = exercises.get(id).variant(1)
+    answer = variant.reference.replace(line, f"{line}\n            {more}").replace(
+        "R.add(h0, b1)", "R.add(h, b1)")
+    assert "d = R.subtract" in answer
+    row = marks(variant, answer).rows[0]
+    assert not row.passed and row.points == 0 and "infinities" in row.says
+
+
+def test_a_graph_that_is_wrong_for_an_infinity_differs():
+    twisted = (*RIGHT[:2], "d = R.subtract(b, b)", "e = R.subtract(b, d)",
+               "c = R.multiply(e, a)", RIGHT[3])
+    assert "infinities" in difference(model(*twisted), model(*RIGHT))
+    assert differing(model(*twisted), model(*RIGHT), nasty=False) is None
+    assert difference(model(*RIGHT), model(*RIGHT)) == ""

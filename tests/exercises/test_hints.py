@@ -31,3 +31,30 @@ def test_a_wrong_element_is_told_with_the_iteration_and_the_statement_that_wrote
 def test_results_that_hold_memory_are_told_by_their_names_in_the_model():
     task = exercises.get("06.3").variant(1)
     assert "still needed: wide0 (" in told("06.3", task.wrong[0].answer)
+
+
+def test_a_function_of_a_symbol_is_told_for_the_smallest_size_that_fails():
+    task = exercises.get("02.5").variant(1)
+    answer = task.reference.replace(
+        "X[vi, vk] * W[vk]", "T.if_then_else(vi < 2, X[vi, vk] * W[vk], T.float32(0))")
+    assert answer != task.reference
+    row = next(r for r in marks(task, answer).rows if r.kind == "equivalent")
+    assert "(for n = 3)" in row.says and row.place["sizes"] == {"n": 3}
+    assert row.place["element"] == "Y[2]"
+
+
+def test_a_long_program_is_told_with_its_iteration_and_its_statement_too():
+    task = exercises.get("01.1").variant(1)
+    v = task.values
+    answer = f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), B: T.Buffer(({v.m},), "float32"),
+         C: T.Buffer(({v.n}, {v.m}), "float32")):
+    for r, i, j in T.grid(3000, {v.n}, {v.m}):
+        with T.block("C"):
+            vr, vi, vj = T.axis.remap("SSS", [r, i, j])
+            C[vi, vj] = A[vi, vj] - B[vj]
+"""
+    row = next(r for r in marks(task, answer).rows if r.kind == "equivalent")
+    assert row.place["iteration"]["r"] == 2999 and "written last at r = 2999" in row.says
+    assert "C[vi, vj] = A[vi, vj] - B[vj]" in row.place["text"] and "^" in row.place["text"]

@@ -57,7 +57,7 @@ def test_a_text_without_a_program_says_what_to_write(text, says):
 class Given:
     """The arguments of the command line."""
 
-    seed, hint, solution, json, folder = "0", None, False, False, None
+    seed, hint, solution, give_up, json, folder = "0", None, False, False, False, None
 
     def __init__(self, id, answer):
         self.id, self.answer = id, answer

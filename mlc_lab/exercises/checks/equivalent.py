@@ -5,12 +5,13 @@ of a buffer; large ones are compiled. Inputs are random, then nasty: NaN, infini
 extremes of integers, and numbers of one sign (a maximum that begins with 0). Where they differ, the
 first wrong element is told, in which iteration it was written last, by which statement, and what
 went wrong before (`earlier.py`). Sizes that are symbols are given numbers: small ones, one, and
-some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`.
+some that no tile divides. A model (a Relax `main`) is built and run as a whole, see `models.py`;
+there one parameter at a time is nasty, see `nasty_inputs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,9 +22,13 @@ from ...build import build
 from ...ir import dtype as dt
 from ...ir.module import IRModule
 from ...lower import lower
+from ...observe.access import accesses
 from ...observe.flops import Uncountable, integer
 from ...observe.inner_loop import statements_run
+from ...observe.instrument import Element
 from ...observe.measure import TOLERANCE, only_function, random_arrays
+from ...observe.outside import why_not
+from ...reading import MISTAKES, MLCError
 from ...script.spans import script_with_marks
 from ...tir import stmt as s
 from ...tir.function import PrimFunc
@@ -41,6 +46,8 @@ if TYPE_CHECKING:
 
 #: statements of a program that is interpreted, and of one that is run at all
 INTERPRETED, RUN = 60_000, 2_000_000_000
+#: and of one whose accesses are gone through for the last write of an element
+TRACED = 50_000_000
 #: bytes that a program may allocate
 MEMORY = 1 << 30
 
@@ -52,38 +59,64 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
     to compare with."""
     right = program_of(variant) if of is None else of
     if model_of(right) is not None:
-        return _models(answer, variant, right, cases)
+        return _models(answer, variant, right, cases, nasty)
     have, want = only_function(_mod(answer))[1], only_function(right)[1]
     problem = _signature(have, want)
     if problem:
         return Found(False, problem)
     for seed in range(cases + (4 if nasty else 0)):
         sizes = _sizes(want, seed)
-        arrays = random_arrays(want, sizes, seed)
-        what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
-            _make_signed(arrays, -1 if seed == cases + 2 else 1))
-        ours = _named(have, arrays)
-        problem = too_large(_mod(answer), ours)
-        if problem:
-            return Found(False, problem)
-        small = max(statements_run(_mod(answer), ours),
-                    statements_run(right, sizes)) <= INTERPRETED
-        run = _interpreted if small else run_compiled
-        expected = run(right, arrays)
-        try:
-            found = run(_mod(answer), arrays)
-        except InterpError as error:
-            return Found(False, f"the program stops{_given(sizes)}: {error}",
-                         _where(_mod(answer), error, ours))
-        wrong = first_difference(found, expected)
+        wrong = _wrong(answer, right, sizes, seed, cases)
         if wrong is not None:
-            return _told(answer, right, arrays, found, expected, wrong, small, ours,
-                         _given(sizes) + what)
-    return Found(True, f"the same results on {cases} random inputs, and on NaN, infinities and "
-                       "extremes" if nasty else f"the same results on {cases} random inputs")
+            return _smallest(answer, right, sizes, seed, cases) or wrong
+    return Found(True, _same_on(cases, nasty))
 
 
-def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Found:
+def _smallest(answer: Answer, right: IRModule, sizes: Mapping[str, int], seed: int, cases: int
+              ) -> Found | None:
+    """What is wrong for smaller numbers of the symbols than those that were found, the smallest
+    first: a mistake from 3 on is understood at 3. None where only these, or none, are wrong."""
+    for most in range(1, max(sizes.values(), default=0)):
+        smaller = {name: min(most, size) for name, size in sizes.items()}
+        wrong = _wrong(answer, right, smaller, seed, cases)
+        if wrong is not None:
+            return wrong
+    return None
+
+
+def _wrong(answer: Answer, right: IRModule, sizes: dict[str, int], seed: int, cases: int
+           ) -> Found | None:
+    """What is wrong on the inputs of a number, of which those from `cases` on are nasty."""
+    have, want = only_function(_mod(answer))[1], only_function(right)[1]
+    arrays = random_arrays(want, sizes, seed)
+    what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
+        _make_signed(arrays, -1 if seed == cases + 2 else 1))
+    ours = _named(have, arrays)
+    problem = too_large(_mod(answer), ours)
+    if problem:
+        return Found(False, problem)
+    small = max(statements_run(_mod(answer), ours),
+                statements_run(right, sizes)) <= INTERPRETED
+    run = _interpreted if small else run_compiled
+    expected = run(right, arrays)
+    try:
+        found = run(_mod(answer), arrays)
+    except InterpError as error:
+        return Found(False, f"the program stops{_given(sizes)}: {error}",
+                     _where(_mod(answer), error, ours))
+    wrong = first_difference(found, expected)
+    if wrong is None:
+        return None
+    return _told(answer, right, arrays, found, expected, wrong, small, ours, _given(sizes) + what)
+
+
+def _same_on(cases: int, nasty: bool) -> str:
+    """On what an answer computes the same."""
+    return (f"the same results on {cases} random inputs, and on NaN, infinities and extremes"
+            if nasty else f"the same results on {cases} random inputs")
+
+
+def _models(answer: Answer, variant: Variant, right: IRModule, cases: int, nasty: bool) -> Found:
     """The same of a model."""
     mod = _mod(answer)
     problem = signature_differs(mod, right) or too_large(lowered(mod))
@@ -91,8 +124,10 @@ def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Fo
         return Found(False, problem)
     with registered(variant.library):
         ours, theirs = Model(mod), Model(right)
-        for seed in range(cases):
-            arrays = random_inputs(right, seed)
+        inputs = [(random_inputs(right, seed), "") for seed in range(cases)]
+        if nasty:
+            inputs += nasty_inputs(lambda seed: random_inputs(right, seed))
+        for arrays, what in inputs:
             expected, found = theirs(arrays), ours(arrays)
             asked, given = (", ".join(f"{a.shape} {a.dtype}" for a in x) for x in (expected, found))
             if asked != given:
@@ -103,9 +138,9 @@ def _models(answer: Answer, variant: Variant, right: IRModule, cases: int) -> Fo
                 have, want = (_number(a[number][at]) for a in (found, expected))
                 element = f"element {list(at)} of result {number + 1}"
                 more, place = bindings.told(mod, right, arrays, _differs)
-                return Found(False, f"{element} is {have}, and should be {want}{more}",
+                return Found(False, f"{element} is {have}, and should be {want}{what}{more}",
                              {"element": element, "expected": want, "found": have, **place})
-    return Found(True, f"the same results on {cases} random inputs")
+    return Found(True, _same_on(cases, nasty))
 
 
 def _differs(found: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
@@ -217,11 +252,30 @@ def run_compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray
     return out
 
 
-def _make_signed(arrays: Sequence[np.ndarray], sign: int) -> str:
+def nasty_inputs(random: Callable[[int], list[np.ndarray]]) -> list[tuple[list[np.ndarray], str]]:
+    """Inputs of a model that need care, and what they are in words. `random` makes random ones.
+
+    One parameter at a time has infinities and NaN: in all at once, what a product makes of them is
+    NaN nearly everywhere, and hides what else is wrong. Integers stay as they are: most are indices
+    of `take` and its like, which a model may not leave. Numbers of one sign are small ones, since a
+    model squares and exponentiates what it is given."""
+    found: list[tuple[list[np.ndarray], str]] = []
+    for number, array in enumerate(random(0)):
+        for seed in (0, 1) if array.dtype.kind == "f" else ():
+            arrays = random(seed)
+            found.append((arrays, _make_nasty(arrays[number:number + 1], seed)))
+    for seed, sign in enumerate((-1, 1)):
+        arrays = random(seed)
+        if any(array.dtype.kind == "f" for array in arrays):
+            found.append((arrays, _make_signed(arrays, sign, 1)))
+    return found
+
+
+def _make_signed(arrays: Sequence[np.ndarray], sign: int, scale: int = 100) -> str:
     """Make all floats large and of one sign, and say so."""
     for array in arrays:
         if array.dtype.kind == "f":
-            array[...] = sign * 100 * (1 + np.abs(array))
+            array[...] = sign * scale * (1 + np.abs(array))
     return f" (all numbers of the input are {'negative' if sign < 0 else 'positive'})"
 
 
@@ -297,6 +351,12 @@ def _told(answer: Answer, right: IRModule, arrays: Sequence[np.ndarray],
             values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
             says += (f"; it was written last at {values}" if values else "; it was written once")
             says += f"; {before.says}" if before else ""
+    else:
+        iteration, text = _last_of(_mod(answer), buffer.name, at, arrays, sizes)
+        if iteration:
+            place.update(iteration=iteration, text=text)
+            values = ", ".join(f"{k} = {v}" for k, v in iteration.items())
+            says += f"; it was written last at {values}"
     return Found(False, says, place)
 
 
@@ -311,6 +371,33 @@ def _where(mod: IRModule, error: InterpError, sizes: dict[str, int]) -> dict[str
 
 def _number(value: Any) -> str:
     return str(value.item()) if value.dtype.kind != "f" else f"{float(value):.7g}"
+
+
+def _last_of(mod: IRModule, buffer: str, at: tuple[int, ...], arrays: Sequence[np.ndarray],
+             sizes: Mapping[str, int]) -> tuple[dict[str, int], str]:
+    """Of a program that is too long to be interpreted, the loop variables of the last write of an
+    element, and the statement, of the lowered program where there are several. It is an addition
+    to what is wrong: where it cannot be found out, or takes long, nothing is said."""
+    if statements_run(mod, sizes) > TRACED or why_not(mod):
+        return {}, ""
+    options: dict[str, Any] = {"limit": 1, "sizes": sizes, "threads": 1,
+                               "arrays": [a.copy() for a in arrays]}
+    try:
+        last = accesses(mod, last_of=Element(buffer, at, True), **options).last
+        trace = accesses(mod, first=last, **options) if last >= 0 else None
+    except (MLCError, *MISTAKES, RecursionError):
+        return {}, ""
+    if trace is None or not len(trace):
+        return {}, ""
+    site = trace.sites[int(trace.site[0])]
+    line = trace.lines[int(trace.site[0])]
+    lines = trace.text.splitlines()
+    told = lines[line].strip() if line is not None and line < len(lines) else ""
+    stores = [x for x in all_statements(only_function(mod)[1].body)
+              if type(x) is s.BufferStore and x.buffer.name == buffer]
+    if len(stores) == 1:  # it is clear which it was, in the student's own words
+        told = script_with_marks(mod, stores, {}, 2)
+    return dict(zip((v.name for v in site.loops), map(int, trace.values[0]))), told
 
 
 def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer: Any,
@@ -333,4 +420,5 @@ def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer:
     return log.nodes[last[0].site], dict(zip(loops, last[0].iteration))
 
 
-__all__ = ["equivalent", "first_difference", "program_of", "run_compiled", "too_large"]
+__all__ = ["equivalent", "first_difference", "nasty_inputs", "program_of", "run_compiled",
+           "too_large"]

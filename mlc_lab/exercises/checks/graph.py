@@ -22,11 +22,14 @@ if TYPE_CHECKING:
 
 def graph(answer: Answer, variant: Variant, *, kernels: int | None = None,
           planned: int | None = None, calls: dict[str, int] | None = None,
-          library: dict[str, int] | None = None, of_reference: float | None = None) -> Found:
+          library: dict[str, int] | None = None, of_reference: float | None = None,
+          fused: bool = False) -> Found:
     """Whether `main` calls so many `kernels` at most once its operators are lowered, its
     intermediate results take `planned` bytes at most, and it calls operators so often (`calls`, by
     name, at most) and functions by their names so often (`library`, exactly). With `of_reference`
-    the planned bytes are at most so many times those of the reference."""
+    the planned bytes are at most so many times those of the reference. With `fused` kernels are
+    counted, and memory is planned, once those that can be are one: AnnotateTIROpPattern,
+    FuseOps, FuseTIR."""
     mod = answer.mod
     assert mod is not None
     if model_of(mod) is None:
@@ -39,12 +42,12 @@ def graph(answer: Answer, variant: Variant, *, kernels: int | None = None,
     if of_reference is not None:
         best = read(variant, variant.reference).mod
         assert best is not None
-        planned = int(of_reference * planned_bytes(transform.LegalizeOps()(best)))
+        planned = int(of_reference * planned_bytes(_lowered(best, fused)))
     have = operator_calls(mod)
     for name, most in (calls or {}).items():
         if have.get(name, 0) > most:
             return Found(False, f"{name} is called {have[name]} times; {most} suffice")
-    lowered = transform.LegalizeOps()(mod)
+    lowered = _lowered(mod, fused)
     count = sum(1 for _ in kernel_calls(lowered))
     if kernels is not None and count > kernels:
         return Found(False, f"{count} kernels are called; {kernels} suffice")
@@ -55,6 +58,16 @@ def graph(answer: Answer, variant: Variant, *, kernels: int | None = None,
                          f"{planned:,} suffice. {_fullest(lowered)}")
         return Found(True, f"intermediate results take {held:,} bytes")
     return Found(True, f"{count} kernels")
+
+
+def _lowered(mod: IRModule, fused: bool) -> IRModule:
+    """A module whose operators have become kernels, and with `fused` those that can be are one."""
+    passes = [transform.LegalizeOps()]
+    if fused:
+        passes += [transform.AnnotateTIROpPattern(), transform.FuseOps(), transform.FuseTIR()]
+    for step in passes:
+        mod = step(mod)
+    return mod
 
 
 def operator_calls(mod: IRModule) -> dict[str, int]:

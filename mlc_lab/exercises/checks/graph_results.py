@@ -21,6 +21,7 @@ from ...tir.op import as_int
 from ..answers import read
 from ..result import Found
 from . import bindings
+from .equivalent import nasty_inputs
 
 if TYPE_CHECKING:
     from ...ir.module import IRModule
@@ -31,13 +32,15 @@ if TYPE_CHECKING:
 MOST_ELEMENTS = 1 << 22
 
 
-def same_graph(answer: Answer, variant: Variant) -> Found:
-    """Whether `main` computes what that of the exercise's program, or of its reference, does."""
+def same_graph(answer: Answer, variant: Variant, *, nasty: bool = True) -> Found:
+    """Whether `main` computes what that of the exercise's program, or of its reference, does.
+    `nasty`: also on NaN and infinities, and on numbers of one sign."""
     right = variant.program if variant.program is not None else read(
         variant, variant.reference).mod
     assert answer.mod is not None and right is not None
-    found = differing(answer.mod, right)
-    return found or Found(True, "the same results on random inputs")
+    found = differing(answer.mod, right, nasty=nasty)
+    return found or Found(True, "the same results on random inputs, and on NaN and infinities"
+                          if nasty else "the same results on random inputs")
 
 
 def moves(answer: Answer, variant: Variant, *, most: int) -> Found:
@@ -68,16 +71,20 @@ def difference(mod: IRModule, right: IRModule, cases: int = 2) -> str:
     return found.says if found else ""
 
 
-def differing(mod: IRModule, right: IRModule, cases: int = 2) -> Found | None:
+def differing(mod: IRModule, right: IRModule, cases: int = 2, nasty: bool = True) -> Found | None:
     """The same, with the first operator that differs; None if there is no difference."""
     problem = unfit(mod, right)
     if problem:
         return Found(False, problem)
     machines = [VirtualMachine(build(m, "llvm"), cpu()) for m in (right, mod)]
     params = right["main"].params
-    for seed in range(cases):
+
+    def random(seed: int) -> list[np.ndarray]:
         generator = np.random.default_rng(seed)
-        arrays = [_random(generator, p.struct_info) for p in params]
+        return [_random(generator, p.struct_info) for p in params]
+
+    inputs = [(random(seed), "") for seed in range(cases)] + (nasty_inputs(random) if nasty else [])
+    for arrays, what in inputs:
         want, have = (_arrays(vm["main"](*map(array, arrays))) for vm in machines)
         if [a.shape for a in have] != [a.shape for a in want]:
             return Found(False, f"main returns {' and '.join(str(a.shape) for a in have)}; asked "
@@ -87,14 +94,16 @@ def differing(mod: IRModule, right: IRModule, cases: int = 2) -> Found | None:
             if at is not None:
                 more, place = bindings.told(mod, right, arrays, _differs)
                 return Found(False, f"the result at {at} is {a[at]:.6g}, and should be "
-                             f"{b[at]:.6g}{more}", place)
+                             f"{b[at]:.6g}{what}{more}", place)
     return None
 
 
 def _differs(found: np.ndarray, expected: np.ndarray) -> tuple[int, ...] | None:
     """The first element that differs by more than rounding."""
-    near = 1e-4 * max(1.0, float(np.abs(expected).max(initial=0)))
-    bad = ~np.isclose(found, expected, rtol=1e-3, atol=near, equal_nan=True)
+    finite = expected[np.isfinite(expected)]  # an infinity is near to nothing but itself
+    near = 1e-4 * max(1.0, float(np.abs(finite).max(initial=0)))
+    with np.errstate(invalid="ignore"):
+        bad = ~np.isclose(found, expected, rtol=1e-3, atol=near, equal_nan=True)
     if not bad.any():
         return None
     return tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), bad.shape))

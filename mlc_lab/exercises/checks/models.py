@@ -93,7 +93,8 @@ class Model:
 
     def __call__(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
         """The results, a tuple's one after the other."""
-        return _flat(self.machine["main"](*[runtime.array(a) for a in arrays]))
+        with np.errstate(all="ignore"):  # what it calls may be NumPy, and be given infinities
+            return _flat(self.machine["main"](*[runtime.array(a) for a in arrays]))
 
 
 def _flat(result: Any) -> list[np.ndarray]:

@@ -129,7 +129,11 @@ def _kinds(mod: IRModule, wanted: Mapping[str, int]) -> Found | None:
 def _same(mod: IRModule, wanted: Any) -> Found | None:
     if wanted is None:
         return None
-    for (_, ours), (_, theirs) in zip(mod.functions_items(), wanted.functions_items()):
+    mine, asked = mod.functions_items(), wanted.functions_items()
+    if len(mine) != len(asked):
+        have, names = (", ".join(gv.name_hint for gv, _ in each) for each in (mine, asked))
+        return Found(False, f"it has the functions {have or 'none'}; asked for: {names}")
+    for (_, ours), (_, theirs) in zip(mine, asked, strict=True):
         same = structural_equal(ours, theirs, map_free_vars=True)
         if not same:
             lines = [a.rstrip() for a in mod.script().split("\n")]
