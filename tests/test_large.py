@@ -95,6 +95,31 @@ def test_hundreds_of_loops():
     check_program(nest(LOOPS), [X4], X4 + 1)
 
 
+def test_hundreds_of_loops_on_lines_of_their_own():
+    """Python's own parser stops at 100 levels of indentation."""
+    loops = "".join("    " * (n + 1) + f'for i{n} in T.serial(1, annotations={{"key": {n}}}):\n'
+                    for n in range(LOOPS))
+    check_program(from_source(
+        '@T.prim_func\ndef main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):\n'
+        + loops + "    " * (LOOPS + 1) + "for i in range(4):\n" + "    " * (LOOPS + 2)
+        + "B[i] = A[i] + T.float32(1)\n"), [X4], X4 + 1)
+
+
+@pytest.mark.parametrize("term", ["A[i] - ({})", "T.max(A[i], {})",
+                                  "T.if_then_else(A[i] > T.float32(9), A[i], {})"])
+def test_terms_in_brackets_of_their_own(term):
+    """Python's own parser stops at 200 brackets."""
+    expression = "A[i] + T.float32(1)"
+    for _ in range(1_000):
+        expression = term.format(expression)
+    check_program(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        B[i] = {expression}
+"""), [X4], X4 + 1)
+
+
 def test_hundreds_of_loops_are_scheduled():
     sch = Schedule(nest(LOOPS))
     loops = sch.get_loops(sch.get_block("b"))

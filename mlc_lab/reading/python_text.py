@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any
 
 from . import limits
+from .deep_text import SPLIT, parse_deep, too_deep_for_python
 from .errors import DataError, LimitError
 
 #: strings in triple quotes, such as the one with a module's constants
@@ -27,16 +28,17 @@ def parse_python(text: str, filename: str = "<text>", mode: str = "exec") -> Any
     try:
         tree = ast.parse(text, filename, mode)
     except MemoryError:
-        raise LimitError("brackets or operators are nested too deeply for Python", _SPLIT,
+        raise LimitError("brackets or operators are nested too deeply for Python", SPLIT,
                          line_too_deep(text)) from None
     except ValueError as error:  # a zero byte, half of a surrogate pair
         raise SyntaxError(str(error)) from None
+    except SyntaxError as error:
+        if not too_deep_for_python(error):
+            raise
+        tree = parse_deep(text, filename, mode)
     if len(text) > limits.DEPTH and max(map(len, text.split("\n"))) > limits.DEPTH:
         _check_depth(tree)
     return tree
-
-
-_SPLIT = "split the expression, or bind parts of it to names"
 
 
 def _check_depth(tree: ast.AST) -> None:
@@ -47,7 +49,7 @@ def _check_depth(tree: ast.AST) -> None:
         depth += 1
         if depth > limits.DEPTH:
             at = next((n for n in level if hasattr(n, "lineno")), tree)
-            raise LimitError(f"this is nested more than {limits.DEPTH} levels deep", _SPLIT,
+            raise LimitError(f"this is nested more than {limits.DEPTH} levels deep", SPLIT,
                              getattr(at, "lineno", 1), getattr(at, "col_offset", 0) + 1)
 
 
