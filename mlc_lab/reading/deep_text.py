@@ -110,9 +110,6 @@ def _blocks(source: bytes, name: bytes) -> list[_Block]:
                 indents.pop()
             if column > indents[-1]:
                 indents.append(column)
-                if len(indents) > 2 * limits.LOOPS:
-                    raise LimitError(f"blocks are nested more than {2 * limits.LOOPS} levels deep",
-                                     "split the program", number + 1)
                 if (len(indents) - 1) % BLOCKS == 0:
                     outer = pieces[here[-1]]
                     here.append(len(pieces))
@@ -285,6 +282,13 @@ class _Whole:
                 error.lineno, error.offset = _one_based(self._line_of(piece.place(at, False)))
                 error.offset += 1
                 error.text = error.end_lineno = error.end_offset = None
+
+            def there(match: re.Match[str]) -> str:
+                at = starts[min(int(match[1]), len(starts)) - 1] - len(left)
+                line, _ = self._line_of(piece.place(min(max(at, 0), piece.length), False))
+                return f"on line {line + 1}"
+
+            error.msg = re.sub(r"on line (\d+)", there, error.msg)
             raise
 
         def moved(line: int, column: int, is_end: bool) -> tuple[int, int]:

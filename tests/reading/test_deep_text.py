@@ -45,6 +45,9 @@ def test_a_mistake_has_its_line():
     with pytest.raises(SyntaxError) as caught:
         parse_python(text)
     assert (caught.value.lineno, caught.value.offset) == (301, 306)
+    hanging = "\n".join(" " * n + "if 1:" for n in range(300)) + "\npass\n"
+    with pytest.raises(SyntaxError, match="after 'if' statement on line 300"):
+        parse_python(hanging)
     inside = "\n".join(["x = ", *["(" for _ in range(300)], "1 1", *[")" for _ in range(300)]])
     with pytest.raises(SyntaxError) as caught:
         parse_python("(" + inside[4:] + ")")

@@ -116,13 +116,14 @@ def test_large_values_of_the_users_scope_may_be_looked_into():
 
 
 @pytest.mark.parametrize("text, line", [
-    (HEAD + "A[0] = " + "(" * 10_000 + "1" + ")" * 10_000, 3),
+    (HEAD + "A[0] = " + "(" * 70_000 + "1" + ")" * 70_000, 3),
+    (HEAD + "A[0] = " + "(" * 10_000 + "1" + ")" * 9_999, 3),
     (HEAD + "A[0] = " + "-" * 100_000 + "1", 3),
     (HEAD + "A[0] = " + "not " * 100_000 + "1", 3),
     (HEAD + "A[0] = A" + "[0]" * 100_000, 3),
     (HEAD + "A[0] = A" + ".data" * 100_000, 3),
     (HEAD + "A[0] = " + "+".join(["A[0]"] * 100_000), 3),
-    (HEAD + "".join("    " * i + "if A[0] < 1.0:\n    " for i in range(300)) + "pass", 102),
+    (HEAD + "".join("    " * i + "if A[0] < 1.0:\n    " for i in range(300)) + "pass", 302),
     (HEAD + "A[0] = 1.0\n" + "    if A[0] < 1.0:\n        A[0] = 1.0\n"
      + "    elif A[0] < 1.0:\n        A[0] = 1.0\n" * 20_000, range(1000, 40_000)),
     (HEAD + "A[0] = '\0'", 1), (HEAD + "A[0] = '\ud800'", 1), (HEAD + "A[0] = " + "9" * 5000, 3),
