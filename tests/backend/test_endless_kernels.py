@@ -330,6 +330,7 @@ def test_errors_of_kernels_that_may_be_endless_are_those_of_others(simulated):
 def test_ctrl_c_stops_one(simulated, monkeypatch):
     monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "60")
     rt = tvm.build(from_source(ENDLESS), target="cuda")
+    rt["main"](tvm.nd.array(np.zeros(32, "int32"), simulated))  # so that it is compiled
     held = tvm.nd.array(np.ones(32, "int32"), simulated)
     timer = threading.Timer(0.3, _thread.interrupt_main)
     timer.start()
