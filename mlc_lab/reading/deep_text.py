@@ -50,7 +50,7 @@ def parse_deep(text: str, filename: str, mode: str) -> Any:
     bodies: dict[str, list[ast.stmt]] = {}
     tree: Any = None
     for number in reversed(range(len(blocks))):  # the inner ones first
-        tree = whole.tree(blocks[number], mode if number == 0 else "exec", number > 0)
+        tree = whole.tree(blocks[number], mode if number == 0 else "exec")
         _put(tree, bodies)
         if number:
             bodies[f"{name.decode()}b{number}"] = tree.body[0].body
@@ -193,8 +193,9 @@ class _Piece:
 
     def __init__(self, start: int, kind: str = "") -> None:
         self.kind, self.parts = kind, list[bytes]()
-        #: where each part begins in the piece, and in the source; names have where both end
+        #: where each part begins in the piece
         self.own: list[int] = []
+        #: where it begins and ends in the source, and whether a name stands for what is there
         self.there: list[tuple[int, int, bool]] = []
         self.length, self.start = 0, start
 
@@ -206,7 +207,7 @@ class _Piece:
 
     def place(self, at: int, is_end: bool) -> int:
         """Where an offset of the piece is in the source."""
-        look = max(at - is_end, 0)
+        look = max(at - is_end, 0)  # an end belongs to the part that it ends
         number = max(bisect_right(self.own, look) - 1, 0)
         start, end, name = self.there[number]
         if name:
@@ -220,7 +221,7 @@ class _Whole:
     def __init__(self, name: str, filename: str) -> None:
         self.name, self.filename = name, filename
 
-    def tree(self, block: _Block, mode: str, inner: bool) -> Any:
+    def tree(self, block: _Block, mode: str) -> Any:
         """The tree of a block; what lies deep in its brackets is parsed apart."""
         self.block = block
         self.starts = _line_starts(block.text)
