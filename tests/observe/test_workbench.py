@@ -8,6 +8,7 @@ import pytest
 
 from mlc_lab.ir.diagnostics import DiagnosticError
 from mlc_lab.ir.structural import structural_equal
+from mlc_lab.observe import workbench_palette
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.workbench import Workbench, WorkbenchError
 from mlc_lab.observe.workbench_palette import Palette, statements_in_order
@@ -16,6 +17,12 @@ from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 
 from .schedules import module, schedule
+
+
+@pytest.fixture(autouse=True)
+def every_choice_is_tried(monkeypatch):
+    """However busy the machine is: a choice that there was no time to try is offered unasked."""
+    monkeypatch.setattr(workbench_palette, "BUDGET", float("inf"))
 
 
 @pytest.fixture
