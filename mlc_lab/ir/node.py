@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self, dataclass_transform
 
     C = TypeVar("C", bound=type)
+    _Item = TypeVar("_Item")
 else:
     def dataclass_transform(**_: object) -> Callable[[Any], Any]:
         return lambda decorator: decorator
@@ -168,7 +169,8 @@ def _rebuild(cls: type[Node], values: tuple[object, ...]) -> Node:
     return cls.from_fields(*values)
 
 
-def _map_tuple(items: tuple[Node, ...], fn: Callable[[Node], Node]) -> tuple[Node, ...]:
+def map_tuple(items: tuple[_Item, ...], fn: Callable[[_Item], _Item]) -> tuple[_Item, ...]:
+    """Items with `fn` applied to each; the same tuple when none changed."""
     out = None
     for index, item in enumerate(items):
         new = fn(item)
@@ -237,7 +239,7 @@ def _written_later(name: str) -> Callable[..., Any]:
 
 
 def _write(cls: type[Node], name: str, head: str, body: list[str]) -> Callable[..., Any]:
-    scope: dict[str, Any] = {"_map_tuple": _map_tuple, "_kept": _KEPT, "_no_fields": _no_fields,
+    scope: dict[str, Any] = {"map_tuple": map_tuple, "_kept": _KEPT, "_no_fields": _no_fields,
                              "raw": cls.from_fields}
     exec(f"def {name}(self{head}):\n" + "\n".join(f"    {line}" for line in body), scope)
     return functools.wraps(getattr(Node, name))(scope[name])
@@ -266,7 +268,7 @@ def _write_map_children(cls: type[Node]) -> Callable[..., Any]:
     body: list[str] = []
     for name in kids:
         body.append(f"{name} = self.{name}")
-        body.append(f"if type({name}) is tuple: n_{name} = _map_tuple({name}, fn)")
+        body.append(f"if type({name}) is tuple: n_{name} = map_tuple({name}, fn)")
         body.append(f"else: n_{name} = {name} if {name} is None else fn({name})")
     same = " and ".join(f"n_{name} is {name}" for name in kids)
     args = ", ".join(f"n_{n}" if n in kids else f"self.{n}" for n, _ in cls.fields)

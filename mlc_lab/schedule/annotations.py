@@ -30,8 +30,7 @@ def annotations_stay_in_scope(state: ScheduleState, before: Snapshot) -> None:
         stmt = sref.stmt
         if not stmt.annotations:
             continue
-        names = {v for root in nodes_in_annotations(stmt.annotations)
-                 if type(root) is not IntImm for v in pre_order(root) if isinstance(v, Var)}
+        names = _names_in(stmt.annotations)
         if not names:
             continue
         if bound is None:
@@ -59,9 +58,15 @@ def loops_named_stay_around(state: ScheduleState, before: Snapshot) -> None:
     had.
     """
     blocks = [sref for sref in state.refs.values() if type(sref.stmt) is Block and sref.parent]
-    if all(sref.stmt.iter_vars for sref in blocks) and all(
-            old.iter_vars for old, above in before.values() if type(old) is Block and above):
-        return
+    for sref in blocks:
+        if not sref.stmt.iter_vars:
+            break
+    else:
+        for old, above in before.values():
+            if type(old) is Block and above and not old.iter_vars:
+                break
+        else:
+            return
     bound = {v for old, _ in before.values() for v in _bound_by(old)}
     loops = {old.loop_var for old, _ in before.values() if type(old) is For}
     for sref in blocks:
@@ -86,8 +91,7 @@ def names_are_known(sref: StmtSRef, func: PrimFunc, key: str, value: Any) -> Non
 
     Its text would define another variable of that name.
     """
-    names = {v for root in nodes_in_annotations(value) for v in pre_order(root)
-             if isinstance(v, Var)}
+    names = _names_in(value)
     unknown = names - _around(sref) if names else names
     if unknown:
         unknown -= _defined_in(func)
@@ -121,6 +125,11 @@ def parameters_and_sizes(func: PrimFunc) -> set[Var]:
 def _variables(buffer: Buffer) -> list[Var]:
     return [v for v in (buffer.data, *buffer.shape, *buffer.strides, buffer.elem_offset)
             if isinstance(v, Var)]
+
+
+def _names_in(annotations: Any) -> set[Var]:
+    return {v for root in nodes_in_annotations(annotations) if type(root) is not IntImm
+            for v in pre_order(root) if isinstance(v, Var)}
 
 
 def _bound_by(stmt: Block | For) -> list[Var]:

@@ -137,7 +137,9 @@ def take_open_numbers(sch: Schedule, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _holds(value: Any) -> bool:
-    return isinstance(value, OpenNumber) or is_sequence(value) and any(map(_holds, value))
+    if is_sequence(value):
+        return any(map(_holds, value))
+    return isinstance(value, OpenNumber)
 
 
 __all__ = ["OpenNumber", "divisors", "live", "take_open_numbers"]

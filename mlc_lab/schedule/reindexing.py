@@ -225,6 +225,8 @@ def the_indices(block: Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
 
 def _without_idle_iterators(block: Block, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
     """Indices without iterators that make no difference in their domains, as v // 8 of eight."""
+    if all(type(i) is Var for i in indices):
+        return indices
     analyzer = Analyzer()
     for iv in block.iter_vars:
         if not op.is_const_int(iv.dom.extent, 1):  # that stays, though it is always the same

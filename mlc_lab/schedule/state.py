@@ -11,7 +11,7 @@ After Feng et al., "TensorIR" (ASPLOS 2023), and TVM's schedule state.
 from __future__ import annotations
 
 from enum import IntFlag
-from typing import TYPE_CHECKING, Any, Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Iterator, Mapping
 
 from ..arith import Analyzer
 from ..ir.module import GlobalVar, IRModule
@@ -395,28 +395,29 @@ def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     A block's init is part of the block, as in TVM: loops and blocks in it cannot be scheduled until
     decompose_reduction makes a block of it.
     """
-    below = _BELOW.get(type(stmt))
-    return () if below is None else below(stmt)
+    kind = type(stmt)
+    if kind is For or kind is Block:  # most of a program, asked for at every step
+        return (stmt.body,)
+    if kind is BlockRealize:
+        return (stmt.block,)
+    if kind is SeqStmt:
+        return stmt.seq
+    if kind is IfThenElse:
+        return (stmt.then_case,) if stmt.else_case is None else (stmt.then_case, stmt.else_case)
+    return (stmt.body,) if kind in _BODY_ONLY else ()
 
-
-_BELOW: dict[type, Callable[[Any], tuple[Stmt, ...]]] = {
-    **dict.fromkeys([For, Block, *_BODY_ONLY], lambda s: (s.body,)),
-    BlockRealize: lambda s: (s.block,),
-    SeqStmt: lambda s: s.seq,
-    IfThenElse: lambda s: (s.then_case,) if s.else_case is None else (s.then_case, s.else_case),
-}
 
 
 def child_realizes(stmt: Stmt) -> list[BlockRealize]:
     """The BlockRealizes below a block or loop, not looking into blocks."""
     out: list[BlockRealize] = []
-    stack = list(sub_statements(stmt))[::-1]
+    stack = [*sub_statements(stmt)[::-1]]
     while stack:
         item = stack.pop()
         if type(item) is BlockRealize:
             out.append(item)
         else:
-            stack += list(sub_statements(item))[::-1]
+            stack += sub_statements(item)[::-1]
     return out
 
 
@@ -428,7 +429,7 @@ def blocks_under(stmt: Stmt) -> list[Block]:
         item = stack.pop()
         if type(item) is Block:
             out.append(item)
-        stack += list(sub_statements(item))[::-1]
+        stack += sub_statements(item)[::-1]
     return out
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from ..ir import dtype as dt
-from ..ir.node import NODE_TYPES, Node
+from ..ir.node import NODE_TYPES, Node, map_tuple
 from ..ir.recursion import grows_stack, with_room_for
 from .buffer import Buffer
 from .expr import (
@@ -154,12 +154,8 @@ class Mutator(Dispatch):
             return node
         return IterVar.from_fields(dom, var, node.iter_type, node.thread_tag)
 
-    def _iter_vars(self, items: tuple[IterVar, ...]) -> tuple[IterVar, ...]:
-        new = tuple(self.visit_IterVar(iv) for iv in items)
-        return items if all(a is b for a, b in zip(new, items)) else new
-
     def visit_Reduce(self, node: Reduce) -> PrimExpr:
-        axis = self._iter_vars(node.axis)
+        axis = map_tuple(node.axis, self.visit_IterVar)
         new = node.map_children(self.visit)
         return new if axis is node.axis else new.replace(axis=axis)
 
@@ -205,18 +201,12 @@ class Mutator(Dispatch):
         return node.map_children(self.visit)
 
     def visit_Block(self, node: Block) -> Any:
-        iter_vars = self._iter_vars(node.iter_vars)
-        allocs = node.alloc_buffers
-        if allocs:
-            new_allocs = tuple(self.visit_buffer_def(b) for b in allocs)
-            if any(a is not b for a, b in zip(new_allocs, allocs)):
-                allocs = new_allocs
+        iter_vars = map_tuple(node.iter_vars, self.visit_IterVar)
+        allocs = map_tuple(node.alloc_buffers, self.visit_buffer_def)
         # match_buffers define buffers that reads, init and body use: visit them first
-        matches = tuple(self.visit(m) for m in node.match_buffers) if node.match_buffers else ()
-        if all(a is b for a, b in zip(matches, node.match_buffers)):
-            matches = node.match_buffers
-        reads = _rewrite_tuple(self, node.reads)
-        writes = _rewrite_tuple(self, node.writes)
+        matches = map_tuple(node.match_buffers, self.visit)
+        reads = map_tuple(node.reads, self.visit)
+        writes = map_tuple(node.writes, self.visit)
         notes = self._annotations(node.annotations)
         init = self.visit(node.init) if node.init is not None else None
         body = self.visit(node.body)
@@ -226,11 +216,6 @@ class Mutator(Dispatch):
             return node
         return Block.from_fields(iter_vars, reads, writes, node.name_hint, allocs, matches,
                                  notes, init, body)
-
-
-def _rewrite_tuple(mutator: Mutator, items: tuple[BufferRegion, ...]) -> tuple[BufferRegion, ...]:
-    new = tuple(mutator.visit(item) for item in items)
-    return items if all(a is b for a, b in zip(new, items)) else new
 
 
 # ------------------------------------------------------------------------------- walks
@@ -377,11 +362,18 @@ def variables_of(expressions: Iterable[PrimExpr]) -> set[Var]:
 def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.continue_loop")) -> bool:
     """Whether a statement leaves the loop that it is the body of, or its round, by one of these
     calls; what leaves loops further in does not count."""
-    if type(body) is Evaluate:
-        return getattr(getattr(body.value, "op", None), "name", "") in by
-    if type(body) is For or type(body) is While:
-        return False
-    return any(leaves_loop(s, by) for s in body.children() if isinstance(s, Stmt))
+    stack = [body]
+    while stack:
+        item = stack.pop()
+        kind = type(item)
+        if kind is Evaluate:
+            if getattr(getattr(item.value, "op", None), "name", "") in by:
+                return True
+        elif kind is SeqStmt:
+            stack += item.seq
+        elif kind is not For and kind is not While:
+            stack += [part for name in _PARTS[kind] if (part := getattr(item, name)) is not None]
+    return False
 
 
 # ------------------------------------------------------------------------------- substitution

@@ -340,10 +340,10 @@ def annotation_value(value: Any) -> Any:
 
     if isinstance(value, (bool, int, float)):
         return const(value)
+    if is_sequence(value):
+        return tuple([annotation_value(v) for v in value])
     if isinstance(value, StringImm):
         return value.value
-    if is_sequence(value):
-        return tuple(annotation_value(v) for v in value)
     if is_dict(value):
         return {k: annotation_value(v) for k, v in value.items()}
     return value

@@ -7,7 +7,7 @@ from typing import Any
 from ...tir import op
 from ...tir.buffer import Buffer
 from ...tir.layout import DIM_ALIGN, alignments, layout_with
-from ...tir.stmt import annotation_value
+from ...tir.stmt import Block, annotation_value
 from ..buffers import (
     WRITE, allocated_by, index_of, no_pointer, nth_region, one_name, views_fit,
 )
@@ -76,7 +76,7 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
     else:
         rows.append(row)
     new = stmt.replace(annotations={**stmt.annotations, DIM_ALIGN: annotation_value(rows)})
-    nodes = [new if b is stmt else b for b in blocks_under(site.stmt)]
-    if any(b.match_buffers for b in nodes):
+    if any(type(ref.stmt) is Block and ref.stmt.match_buffers for ref in state.refs.values()):
+        nodes = [new if b is stmt else b for b in blocks_under(site.stmt)]
         views_fit(nodes, layout_with(alignments(nodes)), [buffer])
     state.replace(block, new)
