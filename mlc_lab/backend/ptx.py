@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 
 from ..ir.recursion import grows_stack
 from ..lower import LowerError, lower
-from ..lower.scalarize_vectors import ScalarizeVectors
 from ..lower.split_host_device import is_kernel, launch_extents
-from ..lower.verify_gpu_code import VerifyGPUCode
 from ..machine.of_target import machine_of
 from ..runtime import jit
 from ..runtime.llir import ModuleText
@@ -24,7 +22,7 @@ from ..tir.op import as_int
 from . import llvm
 from .llvm_emit import Unit
 from .llvm_ptx import PTXGen, plain_name, write_kernel
-from .source.cuda import CUDA
+from .source import last_passes
 
 if TYPE_CHECKING:
     from ..ir.module import IRModule
@@ -44,8 +42,10 @@ def machine(target: Target) -> jit.Machine:
 def lowered(mod: IRModule, target: Target) -> IRModule:
     """A program as functions of the host and kernels. Raises LowerError for what the target
     cannot run."""
-    vectors = ScalarizeVectors(CUDA.vector_types, CUDA.vector_lanes, CUDA.aligned_vectors)
-    return vectors(VerifyGPUCode(target)(lower(mod, target=target)))
+    mod = lower(mod, target=target)
+    for step in last_passes(target):
+        mod = step(mod)
+    return mod
 
 
 @grows_stack

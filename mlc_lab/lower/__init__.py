@@ -27,6 +27,7 @@ from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
 from .lower_warp_memory import LowerWarpMemory
+from .merge_shared_memory import MergeSharedMemory
 from .narrow_datatype import NarrowDataType
 from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
@@ -52,7 +53,7 @@ __all__ = [
     "HoistedLetBindings", "InjectSoftwarePipeline", "InjectVirtualThread", "LimitUnroll",
     "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
     "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "LowerWarpMemory",
-    "NarrowDataType",
+    "MergeSharedMemory", "NarrowDataType",
     "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
     "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
     "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding",

@@ -16,8 +16,9 @@ by statement.
 For a GPU, VerifyKernels and LowerCrossThreadReduction go first, and LowerIntrin is followed by, in
 place of the last four, which are for LLVM:
 
-    InjectVirtualThread, UnifyThreadBinding, LowerWarpMemory, ThreadSync (before it there are no
-    barriers between threads that exchange values), LowerThreadAllreduce, SplitHostDevice
+    InjectVirtualThread, UnifyThreadBinding, LowerWarpMemory, MergeSharedMemory, ThreadSync (before
+    it there are no barriers between threads that exchange values), LowerThreadAllreduce,
+    SplitHostDevice
 
 The last one makes functions of the kernels, which the host's function calls.
 
@@ -49,6 +50,7 @@ from .lower_match_buffer import LowerMatchBuffer
 from .lower_opaque_block import LowerOpaqueBlock
 from .lower_thread_allreduce import LowerThreadAllreduce
 from .lower_warp_memory import LowerWarpMemory
+from .merge_shared_memory import MergeSharedMemory
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
 from .remove_no_op import RemoveNoOp
@@ -115,8 +117,10 @@ def default_passes(target: TargetLike = None, simple_mode: bool = False, gpu: bo
     if gpu and simple_mode:
         passes += [LowerWarpMemory(), ThreadSync()]
     elif gpu:
-        passes += [InjectVirtualThread(), UnifyThreadBinding(), LowerWarpMemory(), ThreadSync(),
-                   LowerThreadAllreduce(_as_target(target)), SplitHostDevice()]
+        device = _as_target(target)
+        passes += [InjectVirtualThread(), UnifyThreadBinding(), LowerWarpMemory(),
+                   MergeSharedMemory(device if isinstance(device, Target) else None), ThreadSync(),
+                   LowerThreadAllreduce(device), SplitHostDevice()]
     return passes
 
 

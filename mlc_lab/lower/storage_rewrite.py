@@ -45,10 +45,12 @@ if TYPE_CHECKING:
 _REGISTERS = 4096
 
 
-class _Reuse(Mutator):
-    def __init__(self) -> None:
+class InOtherMemory(Mutator):
+    """Buffers whose memory is in `storage` lie in the memory that it names for theirs."""
+
+    def __init__(self, storage: dict[Var, Var]) -> None:
         super().__init__()
-        self.storage: dict[Var, Var] = {}
+        self.storage = storage
         self.renamed: dict[Buffer, Buffer] = {}
 
     def visit(self, node: Node) -> Any:
@@ -70,6 +72,8 @@ class _Reuse(Mutator):
 
     visit_buffer_def = visit_buffer
 
+
+class _Reuse(InOtherMemory):
     def visit_Allocate(self, node: Allocate) -> Stmt:
         chain, body = _chain(node)
         if len([s for s in chain if type(s) is Allocate]) > 1:
@@ -185,7 +189,7 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     if ctx.config.get("tir.disable_storage_rewrite"):
         return func
     count = sum(type(s) is Allocate for s in all_statements(func.body))
-    return func if count < 2 else func.with_body(_Reuse().visit(func.body))
+    return func if count < 2 else func.with_body(_Reuse({}).visit(func.body))
 
 
 def StorageRewrite() -> Pass:

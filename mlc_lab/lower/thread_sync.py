@@ -420,9 +420,14 @@ class _Kernels(Mutator):
         return sync.visit(node, _State()) if needed else node
 
 
+def with_barriers(body: Stmt) -> Stmt:
+    """A statement with barriers in its kernels. Raises LowerError where not all threads come."""
+    return _Kernels().visit(body)
+
+
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Barriers in kernels whose threads exchange values."""
-    return func.with_body(_Kernels().visit(func.body))
+    return func.with_body(with_barriers(func.body))
 
 
 def ThreadSync() -> Pass:

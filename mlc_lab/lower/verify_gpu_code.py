@@ -17,7 +17,7 @@ from ..tir.functor import all_statements, pre_order
 from ..tir.op import as_int
 from ..tir.stmt import Allocate, BufferStore, Stmt
 from .common import LowerError
-from .split_host_device import is_kernel, launch_extents
+from .split_host_device import axes_of, is_kernel
 
 if TYPE_CHECKING:
     from ..target.target import Target
@@ -47,7 +47,10 @@ def _verify_host(name: str, func: PrimFunc, kind: str) -> None:
 
 
 def _verify_kernel(name: str, func: PrimFunc, limits: Limits, target: Target) -> None:
-    sizes = {tag: as_int(extent) for tag, extent in launch_extents(func).items()}
+    axes = {s.node.thread_tag: s for s in axes_of(func)[0]}
+    sizes = {tag: as_int(s.value) for tag, s in axes.items()}
+    lines = {tag: f'{s.node.var.name} = T.launch_thread("{tag}", {s.value!r})'
+             for tag, s in axes.items()}
     where = f"of {target.tag}" if target.tag else f"of the target {target.kind.name!r}"
     threads = {tag: n for tag, n in sizes.items() if tag.startswith("threadIdx")}
     total = 1
@@ -56,15 +59,16 @@ def _verify_kernel(name: str, func: PrimFunc, limits: Limits, target: Target) ->
     if total > limits.threads:
         each = " * ".join(f"{n} on {tag}" for tag, n in threads.items())
         raise LowerError(f"{name}: a block has {total} threads ({each}), and the limit {where} is "
-                         f"{limits.threads}: bind smaller loops to threadIdx, with sch.split(loop, "
+                         f"{limits.threads}:\n    " + "\n    ".join(lines[tag] for tag in threads)
+                         + "\nBind smaller loops to threadIdx, with sch.split(loop, "
                          f"[None, {limits.threads // 4}])")
     for tag, n in sizes.items():
         bound = (limits.block if tag.startswith("threadIdx") else limits.grid)["xyz".index(tag[-1])]
         if n is not None and n > bound:
             raise LowerError(f"{name}: {tag} has {n} "
                              f"{'threads' if tag.startswith('threadIdx') else 'blocks'}, and the "
-                             f"limit {where} is {bound}: split the loop and bind its parts to "
-                             "two axes")
+                             f"limit {where} is {bound}:\n    {lines[tag]}\nSplit the loop and "
+                             "bind its parts to two axes")
     _verify_shared(name, func, limits, where)
 
 

@@ -4,10 +4,12 @@ of their kernels for GPUs, as data."""
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..ir.module import IRModule
+from ..lower.pipeline import is_gpu
 from ..script import from_source
+from ..target import Target
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
 from ..tir.stmt import For, ForKind
@@ -15,9 +17,6 @@ from .assembly import ir_width, machine_code, width_of
 from .lowering import Line, Stage, lower_traced
 from .recording import Recording
 from .source_lines import KINDS, source_lines
-
-if TYPE_CHECKING:
-    pass
 
 
 def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
@@ -44,9 +43,13 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
         try:
             mod = _module(recording, program)
             threads = _has_threads(mod)
+            device = target
             if threads:
-                data["sources"] = {kind: _source(mod, kind, numbers) for kind in KINDS}
-            lowered = lower_traced(mod, "cuda" if threads else target)
+                device = Target(target if is_gpu(target) else "cuda")
+                data["sources"] = {kind: _source(
+                    mod, device if kind == device.kind.name else Target(kind), numbers)
+                    for kind in KINDS}
+            lowered = lower_traced(mod, device)
             stages = lowered.stages
             if threads:
                 raise ValueError("loops of this program are bound to GPU threads; the stages are "
@@ -65,11 +68,11 @@ def code_of(recording: Recording, programs: Iterable[int], target: Any = "llvm"
     return {"lines": lines, "programs": made}
 
 
-def _source(mod: IRModule, kind: str, numbers: Callable[[Iterable[Line]], list[int]]
+def _source(mod: IRModule, target: Target, numbers: Callable[[Iterable[Line]], list[int]]
             ) -> dict[str, Any]:
-    """The source of a program's kernels in one language, or why there is none."""
+    """The source of a program's kernels in the language of a target, or why there is none."""
     try:
-        return {"lines": numbers(source_lines(mod, kind)), "error": ""}
+        return {"lines": numbers(source_lines(mod, target)), "error": ""}
     except Exception as error:  # told to the reader of the view
         return {"lines": [], "error": f"{type(error).__name__}: {error}"}
 

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..backend.source import last_passes
 from ..ir.module import IRModule
 from ..lower import default_passes
-from ..lower.pipeline import named_passes
+from ..lower.pipeline import is_gpu, named_passes
+from ..target import Target
 from ..tir import stmt as s
 from ..tir.expr import IterVar
 from ..tir.functor import all_statements, following
@@ -117,7 +119,10 @@ def lower_traced(mod: IRModule, target: TargetLike = None, stages: bool = True) 
     if stages:
         made.stages.append(Stage("input", print_lines(mod, _ByOrigin(origins.of))))
     try:
-        for name, step in named_passes(default_passes(target)):
+        passes = default_passes(target)
+        if is_gpu(target):
+            passes += last_passes(Target(target))
+        for name, step in named_passes(passes):
             with following(origins.rewritten):
                 after = step(mod)
             changed = after is not mod

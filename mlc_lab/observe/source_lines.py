@@ -7,13 +7,11 @@ written for. The line that names an axis of threads came from the loops that are
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..backend.source import DIALECTS, module_lines, sources
+from ..backend.source import last_passes, module_lines, sources
 from ..ir.module import GlobalVar, IRModule
 from ..lower.origins import lower_with_blocks
-from ..lower.scalarize_vectors import ScalarizeVectors
-from ..lower.verify_gpu_code import VerifyGPUCode
 from ..target import Target
 from ..tir.expr import Call
 from ..tir.function import PrimFunc
@@ -22,20 +20,23 @@ from ..tir.stmt import Evaluate, For
 from .lowering import Line, Origins
 from .ptx_lines import ptx_lines
 
+if TYPE_CHECKING:
+    from ..target.target import TargetLike
+
 #: the languages in the order in which a view has them, by target kind
 KINDS = ("cuda", "opencl", "webgpu", "metal", "nvptx")
 
 
-def source_lines(mod: IRModule, kind: str) -> list[Line]:
-    """The lines of all kernels of a module in the language of a target kind.
+def source_lines(mod: IRModule, target: TargetLike) -> list[Line]:
+    """The lines of all kernels of a module in the language of a target.
 
     Raises what lowering raises, and LowerError or CodegenError for what the language cannot say.
     """
-    target, dialect = Target(kind), DIALECTS.get(kind, DIALECTS["cuda"])  # PTX has CUDA's vectors
+    target = Target(target)
+    kind = target.kind.name
     origins = Origins(mod)
-    scalars = ScalarizeVectors(dialect.vector_types, dialect.vector_lanes, dialect.aligned_vectors)
     with following(origins.rewritten):
-        _, written, blocks = lower_with_blocks(mod, target, [VerifyGPUCode(target), scalars])
+        _, written, blocks = lower_with_blocks(mod, target, last_passes(target))
     axes = _axes(mod, written, origins)
 
     def of(kernel: str, node: Any) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ device of the kind keeps.
 - CUDA: CUDA C++ Programming Guide, "Technical Specifications per Compute Capability": 1024 threads
   a block, 48 KiB of shared memory a block without opting in, grids of 2^31 - 1, 65535, 65535.
 - WebGPU: the default limits of the specification, section 3.6.2: 256 invocations a workgroup, 16384
-  bytes of workgroup memory, 65535 workgroups a dimension.
+  bytes of workgroup memory, 65535 workgroups a dimension, 8 storage buffers for a shader.
 - OpenCL: OpenCL 3.0, table of device queries: 32 KiB of local memory at least. 256 work-items is
   what TVM takes, and what nearly every device has; GPUs take as many along one axis as in all.
 - Metal: Metal Feature Set Tables: 1024 threads a threadgroup and 32 KiB of threadgroup memory from
@@ -34,12 +34,15 @@ class Limits(NamedTuple):
         Threads of a block along x, y, z.
     grid : tuple of int
         Blocks along x, y, z.
+    buffers : int, optional
+        Arrays that a kernel can be given; a device may say more.
     """
 
     threads: int
     shared_bytes: int
     block: tuple[int, int, int]
     grid: tuple[int, int, int]
+    buffers: int | None = None
 
 
 _MOST = 2 ** 31 - 1
@@ -50,7 +53,7 @@ _KINDS: dict[str, Limits] = {
     "opencl": Limits(256, 32768, (_MOST, _MOST, _MOST), (_MOST, _MOST, _MOST)),
     "metal": Limits(256, 32768, (1024, 1024, 1024), (_MOST, _MOST, _MOST)),
     "vulkan": Limits(256, 16384, (256, 256, 64), (65535, 65535, 65535)),
-    "webgpu": Limits(256, 16384, (256, 256, 64), (65535, 65535, 65535)),
+    "webgpu": Limits(256, 16384, (256, 256, 64), (65535, 65535, 65535), 8),
 }
 
 
@@ -63,7 +66,7 @@ def limits_of(target: Target) -> Limits | None:
     threads = attrs.get("max_threads_per_block") or attrs.get("max_num_threads") or found.threads
     shared = attrs.get("max_shared_memory_per_block") or found.shared_bytes
     axes = tuple(min(int(threads), n) if target.kind.name != "cuda" else n for n in found.block)
-    return Limits(int(threads), int(shared), (axes[0], axes[1], axes[2]), found.grid)
+    return Limits(int(threads), int(shared), (axes[0], axes[1], axes[2]), found.grid, found.buffers)
 
 
 __all__ = ["Limits", "limits_of"]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import mlc_lab as tvm
+from mlc_lab.backend.device.real import KernelError
 from mlc_lab.backend.device.simulated import on_the_cpu
 from mlc_lab.backend.interp import interpret
 from mlc_lab.lower import LowerError, lower
@@ -138,7 +139,8 @@ def main(B: T.Buffer((4096,), "float32")):
                 v = T.axis.spatial(4096, b * 2048 + t)
                 B[v] = T.float32(1)
 """)
-    with pytest.raises(LowerError, match=r"2048 threads \(2048 on threadIdx.x\).*'cuda' is 1024"):
+    with pytest.raises(LowerError, match=r"2048 threads \(2048 on threadIdx.x\).*'cuda' is 1024:"
+                       r'\n    threadIdx_x = T.launch_thread\("threadIdx.x", 2048\)\nBind smaller'):
         tvm.build(many, target="cuda")
     with pytest.raises(LowerError, match="of apple/m1-gpu is 1024"):
         tvm.build(many, target="apple/m1-gpu")
@@ -159,6 +161,22 @@ def main(A: T.Buffer((2, 20000), "float32"), B: T.Buffer((2, 20000), "float32"))
     with pytest.raises(LowerError, match=r"80000 bytes of shared memory \(S 80000\).*49152.*S = T"):
         tvm.build(large, target="cuda")
     tvm.build(large, target="cuda -max_shared_memory_per_block=98304")
+
+
+def test_more_arrays_than_a_shader_is_given():
+    names = [f"A{n}" for n in range(9)]
+    given = ", ".join(f'{name}: T.Buffer((32,), "float32")' for name in names)
+    program = from_source(f"""
+@T.prim_func
+def main({given}):
+    for t in T.thread_binding(32, thread="threadIdx.x"):
+        with T.block("total"):
+            v = T.axis.spatial(32, t)
+            A8[v] = {" + ".join(f"{name}[v]" for name in names[:-1])}
+""")
+    with pytest.raises(KernelError, match="uses 9 buffers .*A0, A1.* at most 8"):
+        tvm.build(program, target="webgpu")
+    tvm.build(program, target="cuda")
 
 
 def test_a_program_without_threads_is_told_what_to_bind():

@@ -180,9 +180,37 @@ def test_code_travels_with_a_recording_when_asked_for():
 def test_a_program_of_gpu_threads_shows_the_stages_of_a_gpu_and_says_why_there_is_no_code():
     sch = Schedule(module())
     sch.bind(sch.get_loops(sch.get_block("C"))[0], "threadIdx.x")
-    at = record(sch).recording.code_of(1)["programs"]["1"]
+    at = record(sch).recording.code_of(1)["programs"]["1"]  # the block Y is in no kernel yet
     assert at["stages"][-1]["name"] == "SplitHostDevice" and at["assembly"] == []
+    assert "Y is written outside of a kernel" in at["error"]
+    sch.bind(sch.get_loops(sch.get_block("Y"))[0], "threadIdx.x")
+    at = record(sch).recording.code_of(2)["programs"]["2"]
+    assert [stage["name"] for stage in at["stages"]][-3:] == [
+        "SplitHostDevice", "VerifyGPUCode", "ScalarizeVectors"] and at["assembly"] == []
     assert "GPU threads" in at["error"]
+
+
+def test_the_stages_and_the_source_are_those_of_the_target():
+    sch = Schedule(module())
+    for name, threads in ("Y", 256), ("C", 32):
+        block, thread = sch.split(sch.fuse(*sch.get_loops(sch.get_block(name))[:2]),
+                                  factors=[None, threads])
+        sch.bind(block, "blockIdx.x")
+        sch.bind(thread, "threadIdx.x")
+    recording = record(sch).recording
+    last = len(recording.programs) - 1
+
+    def made(target):
+        code = recording.code_of(last, target)
+        program = code["programs"][str(last)]
+        return program, {kind: "".join(code["lines"][n][0] for n in source["lines"])
+                         for kind, source in program["sources"].items()}
+
+    program, sources = made("webgpu")
+    assert program["stages"][-1]["name"] == "ScalarizeVectors" and "@compute" in sources["webgpu"]
+    limited, sources = made("webgpu -max_threads_per_block=128")
+    assert "the limit of the target 'webgpu' is 128" in limited["error"]
+    assert not sources["webgpu"] and sources["cuda"]
 
 
 def test_what_cannot_be_lowered_keeps_the_stages_up_to_there_and_says_why(monkeypatch):

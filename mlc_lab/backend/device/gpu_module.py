@@ -10,22 +10,21 @@ from ...above import above
 from ...ir.module import IRModule
 from ...lower import LowerError, lower
 from ...lower.origins import lower_with_blocks
-from ...lower.scalarize_vectors import ScalarizeVectors
 from ...lower.split_host_device import is_kernel
-from ...lower.verify_gpu_code import VerifyGPUCode
 from ...runtime.device import Device, device
 from ...runtime.driver import Driver, SimulatedDriver, driver_of
 from ...runtime.module import Module
 from ...runtime.ndarray import NDArray, from_dlpack
 from ...runtime.timing import BenchmarkResult, TimeEvaluator, measure
+from ...target.limits import limits_of
 from ...tir.function import PrimFunc
 from .. import llvm
 from ..llvm import entry_of
-from ..source import DIALECTS, KernelSource, module_text, sources
+from ..source import DIALECTS, KernelSource, last_passes, module_text, sources
 from . import simulated
 from .host import HostFunction
 from .inside import reported
-from .real import RealDriver
+from .real import RealDriver, buffers_suffice
 
 if TYPE_CHECKING:
     from ...target.target import Target
@@ -165,9 +164,7 @@ def build(mod: IRModule, target: Target) -> Any:
         made.add_functions({name: on_cpu[name] for name in on_cpu.function_names})
         return made
     kind = target.kind.name
-    dialect = DIALECTS[kind]
-    scalars = ScalarizeVectors(dialect.vector_types, dialect.vector_lanes, dialect.aligned_vectors)
-    lowered, written, blocks = lower_with_blocks(mod, target, [VerifyGPUCode(target), scalars])
+    lowered, written, blocks = lower_with_blocks(mod, target, last_passes(target))
     hosts = {str((f.attrs or {}).get("global_symbol", v.name_hint)): f
              for v, f in lowered.functions.items() if type(f) is PrimFunc and not is_kernel(f)}
     if not hosts:
@@ -181,6 +178,9 @@ def build(mod: IRModule, target: Target) -> Any:
                                 for name, func in hosts.items()}
         own: Mapping[str, Any] = {"tir": lambda: lowered.script()}
     else:
+        limits = limits_of(target)
+        for kernel in kernels.values() if limits and limits.buffers else ():
+            buffers_suffice(kernel, limits.buffers, f"the simulated device {kind}")
         host = simulated.build(lowered, entry)
         runs = {name: simulated.with_an_end(reported(host[name]), lowered) for name in hosts
                 if name in host.function_names}

@@ -144,6 +144,16 @@ class KernelError(RuntimeError):
     """A kernel that a device's compiler refuses, or whose run failed."""
 
 
+def buffers_suffice(kernel: KernelSource, most: int, device: str, own: int = 0) -> None:
+    """Refuse a kernel with more arrays than a device can give it, which has `own` among them."""
+    count = len(kernel.pointers) + own
+    if count > most:
+        names = ", ".join(p.name for p in kernel.pointers)
+        raise KernelError(
+            f"{kernel.name} uses {count} buffers ({names}), and {device} has at most {most} for a "
+            "kernel: put several into one, or let several kernels do the work")
+
+
 def compile_error(kernel: KernelSource, device: str, words: object) -> KernelError:
     """The error for a kernel that does not compile: the statements that the compiler's words point
     at, with the blocks that they came from, and the source numbered by lines."""
@@ -183,4 +193,4 @@ def real_driver(kind: str) -> Driver | None:
     return import_module(module, __package__).open_device()
 
 
-__all__ = ["OPENERS", "KernelError", "RealDriver", "compile_error", "real_driver"]
+__all__ = ["OPENERS", "KernelError", "RealDriver", "buffers_suffice", "compile_error", "real_driver"]

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..source import guarded, most_iterations
 from ..source.webgpu import WGSL
-from .real import KernelError, RealDriver, compile_error
+from .real import KernelError, RealDriver, buffers_suffice, compile_error
 
 if TYPE_CHECKING:
     from ..source import KernelSource
@@ -217,12 +217,7 @@ class WebGPUDriver(RealDriver):
         kinds += ["uniform"] if kernel.scalars else []
         kinds += ["storage"] if notes else []
         most = self.device.limits["max-storage-buffers-per-shader-stage"]
-        count = len(kernel.pointers) + notes
-        if count > most:
-            names = ", ".join(p.name for p in kernel.pointers)
-            raise KernelError(
-                f"{kernel.name} uses {count} buffers ({names}), and {self.name} has at most {most} "
-                "for a kernel: put several into one, or let several kernels do the work")
+        buffers_suffice(kernel, most, self.name, own=int(notes))
         text = self._shuffling(kernel) if kernel.warp else kernel.text
         try:
             layout = self.device.create_bind_group_layout(entries=[

@@ -11,6 +11,7 @@ from .generator import (
     DIALECTS, KernelSource, dialect_of, guarded, kernel_source, module_lines, module_text,
     most_iterations, sources,
 )
+from .last_passes import last_passes
 
 __all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "guarded", "kernel_source",
-           "module_lines", "module_text", "most_iterations", "sources"]
+           "last_passes", "module_lines", "module_text", "most_iterations", "sources"]

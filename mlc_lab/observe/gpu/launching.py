@@ -15,13 +15,11 @@ import numpy as np
 
 from ...backend.device.host import HostFunction
 from ...backend.device.real import RealDriver
-from ...backend.source import DIALECTS, KernelSource, sources
+from ...backend.source import DIALECTS, KernelSource, last_passes, sources
 from ...ir import dtype as dt
 from ...lower.origins import lower_with_blocks
 from ...lower.pipeline import as_module
-from ...lower.scalarize_vectors import ScalarizeVectors
 from ...lower.split_host_device import is_kernel, launch_extents
-from ...lower.verify_gpu_code import VerifyGPUCode
 from ...tir import expr as E
 from ...tir.buffer import Buffer
 from ...tir.function import PrimFunc
@@ -140,10 +138,7 @@ class Program:
         self.name, mod = concrete(as_module(program), sizes)
         self.func = only_function(mod)[1]
         symbol = str((self.func.attrs or {}).get("global_symbol", self.name))
-        dialect = DIALECTS[kind]
-        scalars = ScalarizeVectors(dialect.vector_types, dialect.vector_lanes,
-                                   dialect.aligned_vectors)
-        _, self.lowered, blocks = lower_with_blocks(mod, target, [VerifyGPUCode(target), scalars])
+        _, self.lowered, blocks = lower_with_blocks(mod, target, last_passes(target))
         self.kernels = {v.name_hint: f for v, f in self.lowered.functions.items() if is_kernel(f)}
         self.sources = sources(self.lowered, kind, blocks)
         self.host = next(f for v, f in self.lowered.functions.items()
