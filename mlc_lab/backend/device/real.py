@@ -193,4 +193,5 @@ def real_driver(kind: str) -> Driver | None:
     return import_module(module, __package__).open_device()
 
 
-__all__ = ["OPENERS", "KernelError", "RealDriver", "buffers_suffice", "compile_error", "real_driver"]
+__all__ = ["OPENERS", "KernelError", "RealDriver", "buffers_suffice", "compile_error",
+           "real_driver"]
