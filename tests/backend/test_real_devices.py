@@ -1,6 +1,7 @@
 """Kernels on real devices, where there are some: PoCL and lavapipe count."""
 
 import re
+import time
 
 import numpy as np
 import pytest
@@ -87,6 +88,25 @@ def test_a_kernel_that_does_not_compile_shows_its_lines(dev):
     there = on(dev, arguments(tiled()))
     rt["main"](*there)
     assert rt.time_evaluator("main", dev, number=2)(*there).clock == ""
+
+
+def test_kernels_are_timed_by_the_device(dev):
+    """What the host does before, between and after kernels is not counted, in short runs and in
+    ones that are longer than what the driver keeps."""
+    program = elementwise("A[vi] + T.float32(1)")
+    rt = tvm.build(program, target=dev.type)
+    there = on(dev, arguments(program))
+    rt["main"](*there)
+
+    def slow(*given):
+        rt["main"](*given)
+        time.sleep(0.005)
+
+    with driver.driver_of(dev.type).clock(lambda: slow(*there)) as clock:
+        assert 0 < clock(20) < 20 * 5e6
+    start = time.perf_counter()
+    many = rt.time_evaluator("main", dev, number=1200, repeat=1)(*there).mean * 1200
+    assert 0 < many < time.perf_counter() - start
 
 
 def test_no_threads_are_no_launch(dev):

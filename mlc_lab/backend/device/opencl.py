@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from .real import KernelError, RealDriver, compile_error
 if TYPE_CHECKING:
     from ..source import KernelSource
 
+#: kernels that are measured before their events are looked at and forgotten
+_NOTED = 1000
+
 
 class OpenCLDriver(RealDriver):
     """The first GPU that OpenCL finds, else its first device."""
@@ -31,6 +35,7 @@ class OpenCLDriver(RealDriver):
         self.context = cl.Context([device])
         self.queue = cl.CommandQueue(self.context)
         self.errors = (cl.Error,)
+        self.noted: list[Any] | None = None  # events of kernels, while they are measured
         self.pocl = "Portable Computing Language" in device.platform.name
 
     def make(self, nbytes: int) -> Any:
@@ -101,8 +106,42 @@ class OpenCLDriver(RealDriver):
         values = [dt.numpy_dtype(s.dtype).type(v) for s, v in zip(source.scalars, scalars)]
         function.set_args(*(self.memories[p] for p in pointers), *values)
         size = tuple(g * b for g, b in zip(grid, block))
-        self.done(lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
+        event = self.done(
+            lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
         self.started.append(source.name)
+        if self.noted is not None:
+            self.noted.append(event)
+
+    @contextmanager
+    def clock(self, run: Callable[[], Any]) -> Iterator[Callable[[int], float]]:
+        """The device notes when each kernel begins and ends (OpenCL 3.0, section 5.14): what the
+        host does between them is not counted."""
+        self.wait()
+        profiling = self.cl.command_queue_properties.PROFILING_ENABLE
+        plain, self.queue = self.queue, self.cl.CommandQueue(self.context, properties=profiling)
+        noted = self.noted = []
+
+        def noted_nanoseconds() -> int:
+            self.wait()
+            took = sum(event.profile.end - event.profile.start for event in noted)
+            noted.clear()
+            return took
+
+        def nanoseconds(number: int) -> float:
+            noted_nanoseconds()
+            took = 0
+            for _ in range(number):
+                run()
+                if len(noted) > _NOTED:
+                    took += noted_nanoseconds()
+            return float(took + noted_nanoseconds())
+
+        try:
+            yield nanoseconds
+        finally:
+            self.noted = None
+            self.wait()
+            self.queue = plain
 
 
 def _misread(func: PrimFunc | None) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import struct
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _PACK = {"i32": "i", "u32": "I", "f32": "f", "bool": "I", "f16": "e"}
 
 
+#: kernels that are measured before their times are read
+_MEASURED = 512
 #: launches whose arguments are kept, for each kernel
 _KEPT = 8
 #: iterations of its loops after which Mesa's processor device ends those of a thread, and says
@@ -51,6 +54,41 @@ class _Compiled:
         self.groups: dict[tuple[int, ...], Any] = {}
 
 
+class _Stamps:
+    """When kernels began and ended, by the device's clock."""
+
+    def __init__(self, driver: WebGPUDriver) -> None:
+        self.device, use = driver.device, driver.wgpu.BufferUsage
+        self.queries = self.device.create_query_set(type="timestamp", count=2 * _MEASURED)
+        self.memory = self.device.create_buffer(
+            size=16 * _MEASURED, usage=use.QUERY_RESOLVE | use.COPY_SRC)
+        self.count, self.took = 0, 0
+
+    def next(self) -> dict[str, Any]:
+        """What the pass of one more kernel is to note."""
+        if self.count == _MEASURED:
+            self._read()
+        self.count += 1
+        return {"query_set": self.queries, "beginning_of_pass_write_index": 2 * self.count - 2,
+                "end_of_pass_write_index": 2 * self.count - 1}
+
+    def ticks(self) -> int:
+        """What the kernels took since this was asked last."""
+        self._read()
+        took, self.took = self.took, 0
+        return took
+
+    def _read(self) -> None:
+        if self.count:
+            encoder = self.device.create_command_encoder()
+            encoder.resolve_query_set(self.queries, 0, 2 * self.count, self.memory, 0)
+            self.device.queue.submit([encoder.finish()])
+            found = np.frombuffer(self.device.queue.read_buffer(self.memory), np.int64)
+            pairs = found[:2 * self.count].reshape(-1, 2)
+            self.took += int((pairs[:, 1] - pairs[:, 0]).sum())
+        self.count = 0
+
+
 class WebGPUDriver(RealDriver):
     """The adapter that the system prefers."""
 
@@ -62,12 +100,14 @@ class WebGPUDriver(RealDriver):
         self.errors = (wgpu.GPUError, RuntimeError)
         self.ends_loops = self.name.startswith("llvmpipe")
         self.noting: dict[str, Any] = {}  # of kernels that ran since the last wait
+        self.stamps: _Stamps | None = None  # of kernels that are measured
         self._open()
 
     def _open(self) -> None:
         """Ask the adapter for its device."""
         adapter = self.adapter
-        features = [f for f in ("shader-f16", "subgroup", "subgroups") if f in adapter.features]
+        features = [f for f in ("shader-f16", "subgroup", "subgroups", "timestamp-query")
+                    if f in adapter.features]
         wanted = ("max-buffer-size", "max-storage-buffer-binding-size")
         limits = {name: adapter.limits[name] for name in wanted if name in adapter.limits}
         self.device = adapter.request_device_sync(required_features=features,
@@ -252,12 +292,46 @@ class WebGPUDriver(RealDriver):
 
     def _submit(self, pipeline: Any, group: Any, grid: tuple[int, int, int]) -> None:
         encoder = self.device.create_command_encoder()
-        work = encoder.begin_compute_pass()
+        stamps = self.stamps.next() if self.stamps is not None else None
+        work = encoder.begin_compute_pass(timestamp_writes=stamps)
         work.set_pipeline(pipeline)
         work.set_bind_group(0, group)
         work.dispatch_workgroups(*grid)
         work.end()
         self.device.queue.submit([encoder.finish()])
+
+    @contextmanager
+    def clock(self, run: Callable[[], Any]) -> Iterator[Callable[[int], float]]:
+        """Where the device has timestamps, it notes when each kernel begins and ends: what the host
+        does between them is not counted."""
+        tick = self._tick()
+        if tick is None:
+            with super().clock(run) as by_the_host:
+                yield by_the_host
+            return
+        self.wait()
+        stamps = self.stamps = _Stamps(self)
+
+        def nanoseconds(number: int) -> float:
+            stamps.ticks()
+            for _ in range(number):
+                run()
+            self.wait()
+            return stamps.ticks() * tick
+
+        try:
+            yield nanoseconds
+        finally:
+            self.stamps = None
+
+    def _tick(self) -> float | None:
+        """Nanoseconds of a tick of the device's clock; None where it has none."""
+        if "timestamp-query" not in self.device.features:
+            return None
+        from wgpu.backends.wgpu_native import lib
+
+        period = getattr(lib, "wgpuQueueGetTimestampPeriod", None)
+        return period(self.device.queue._internal) if period is not None else None
 
     def _group(self, kernel: _Compiled, pointers: Sequence[int], scalars: Sequence[Any]) -> Any:
         """The arguments as the device takes them. Those of the last launches are kept: a memory has
