@@ -32,7 +32,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext
-from ..target import Target, list_tags
+from ..target import Target
+from ..target.tags import TAGS
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements
 from ..tir.stmt import For, ForKind
@@ -73,8 +74,10 @@ _GPU_KINDS = {"cuda", "nvptx", "rocm", "opencl", "metal", "vulkan", "webgpu"}
 
 def _as_target(target: TargetLike) -> TargetLike:
     """A tag or the name of a kind as the target that it stands for."""
-    return Target(target) if isinstance(target, str) and target.partition(" ")[0] in (
-        *list_tags(), *_GPU_KINDS) else target
+    if not isinstance(target, str):
+        return target
+    name = target.partition(" ")[0]
+    return Target(target) if name in TAGS or name in _GPU_KINDS else target
 
 
 def is_gpu(target: TargetLike) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from .tags import KNOWN
+from .nvidia_tags import NVIDIA_TAGS
 
 if TYPE_CHECKING:
     from .target import Target
@@ -125,12 +125,25 @@ class GPU:
         return 2.0 * self.processor.fp32 * self.processors * self.clock
 
 
+def _capability(tag: str) -> int:
+    return int(NVIDIA_TAGS[tag]["arch"].removeprefix("sm_").removesuffix("a"))
+
+
+def _like(tag: str) -> str:
+    """The GPU whose figures stand for one: its own; else those of one whose compute capability is
+    the nearest, `USUAL` among several; `USUAL` for what is no GPU of NVIDIA's."""
+    if tag in _FIGURES or tag not in NVIDIA_TAGS:
+        return tag if tag in _FIGURES else USUAL
+    wanted = _capability(tag)
+    return min([USUAL, *_FIGURES], key=lambda other: abs(_capability(other) - wanted))
+
+
 def gpu_of(target: Target) -> GPU:
-    """The GPU that a target names, with the target's own warp; `USUAL` where its figures are not
-    known."""
-    tag = target.tag if target.tag in _FIGURES else USUAL
+    """The GPU that a target names, or the one whose figures stand for it, as its name says; with
+    the target's own warp."""
+    tag = _like(target.tag)
     count, clock, bandwidth = _FIGURES[tag]
-    known: dict[str, Any] = KNOWN[tag]
+    known: dict[str, Any] = NVIDIA_TAGS[tag]
     return GPU(tag, MULTIPROCESSORS[known["arch"].removesuffix("a")], count, clock * 1e6,
                bandwidth * 1e9, known["l2_cache_size_bytes"])
 

@@ -127,13 +127,22 @@ def test_a_tag_of_a_cpu_says_its_processor_and_its_cores():
     assert str(Target(str(target))) == str(target)
 
 
-def test_figures_of_gpus_are_there_for_every_tag_of_nvidia():
-    from mlc_lab.target.gpus import USUAL, gpu_of
+def test_figures_of_gpus_are_their_own_or_of_one_of_their_generation():
+    from mlc_lab.target.gpus import MULTIPROCESSORS, USUAL, gpu_of
     from mlc_lab.target.tags import TAGS
 
     names = [tag for tag in TAGS if tag.startswith("nvidia/")]
-    gpus = [gpu_of(Target(tag)) for tag in names]
-    assert [g.name for g in gpus] == names
+    stand_for = {tag: gpu_of(Target(tag)) for tag in names}
+    gpus = [gpu for tag, gpu in stand_for.items() if gpu.name == tag]
+    assert len(gpus) == 23
+    for tag, gpu in stand_for.items():
+        arch = TAGS[tag]["arch"].removesuffix("a")
+        if arch in MULTIPROCESSORS:
+            assert gpu.processor is MULTIPROCESSORS[arch], tag
+        assert gpu_of(Target(gpu.name)) == gpu
+    assert stand_for["nvidia/geforce-rtx-3070-ti"].name == "nvidia/geforce-rtx-3060"
+    assert stand_for["nvidia/nvidia-b100"].name == "nvidia/nvidia-h100"
+    assert stand_for["nvidia/geforce-gtx-titan-x"].name == "nvidia/geforce-gtx-1080-ti"
     assert all(g.processors > 0 and g.clock > 1e9 and g.bandwidth > 1e11 for g in gpus)
     assert gpu_of(Target("webgpu")).name == USUAL
     # 2 x lanes x processors x clock, as the white papers have the peaks in TFLOP/s
@@ -147,6 +156,12 @@ def test_figures_of_gpus_are_there_for_every_tag_of_nvidia():
 def test_tags_are_listed_and_a_name_of_ones_own_stands_for_a_target():
     tags = list_tags()
     assert tags["nvidia/geforce-rtx-3090-ti"].arch == "sm_86"
+    assert tags["nvidia/tesla-k80"].arch == "sm_37"
+    assert tags["nvidia/jetson-agx-xavier"].host.mcpu == "carmel"
+    assert tags["arm/rasp4b64"].mcpu == "cortex-a72" and tags["arm/rasp4b64"].model == "bcm2711"
+    assert tags["qcom/adreno-opencl-texture"].keys == (
+        "adreno", "opencl", "gpu", "texture")
+    assert sum(name.startswith("nvidia/") for name in tags) == 249
     try:
         mine = register_tag("mine/gpu", {"kind": "cuda", "arch": "sm_75"})
         assert mine.arch == Target("mine/gpu").arch == "sm_75" and "mine/gpu" in list_tags()
