@@ -11,6 +11,7 @@ from mlc_lab.backend.device.real import KernelError
 from mlc_lab.backend.interp import interpret
 from mlc_lab.runtime import driver
 from mlc_lab.runtime.driver import driver_of
+from mlc_lab.script import from_source
 
 from lower.thread_sums import arrays, of, expected, together
 
@@ -88,6 +89,56 @@ def test_a_kernel_that_does_not_compile_shows_its_lines(dev):
     there = on(dev, arguments(tiled()))
     rt["main"](*there)
     assert rt.time_evaluator("main", dev, number=2)(*there).clock == ""
+
+
+INDEXED = """
+@T.prim_func
+def main(a: T.handle, I: T.Buffer((64,), "int32"), c: T.handle):
+    {declared}
+    A = T.match_buffer(a, ({n},), "float32")
+    C = T.match_buffer(c, (64,), "float32")
+    for b in T.thread_binding(2, thread="blockIdx.x"):
+        for t in T.thread_binding(32, thread="threadIdx.x"):
+            with T.block("C"):
+                v = T.axis.spatial(64, b * 32 + t)
+                {store}
+"""
+
+
+@pytest.mark.parametrize("size", ["n", "50"])
+@pytest.mark.parametrize("store, outside, inside", [
+    ("C[v] = A[I[v]] + T.float32(1)", [50, -1, 2**31 - 1, -2**31], [0, 49]),
+    ("C[v] = T.if_then_else(I[v] >= 0, A[I[v]], T.float32(0))", [50, 10**6], [0, 49, -1]),
+    ("C[v] = T.if_then_else(I[v] >= {n}, T.float32(0), A[I[v]])", [-1, -10**9], [0, 49, 50, 10**6]),
+    ("A[I[v]] = C[v]", [50, -1, 10**9], [0, 49]),
+    ("C[v] = A[T.max(T.min(I[v], {n} - 1), 0)]", [], [0, 49, -1, 50, 2**31 - 1]),
+    ("if I[v] < 50:\n                    C[v] = A[I[v]]", [-7], [0, 49, 50, 2**31 - 1]),
+])
+def test_an_index_outside_of_an_array_is_reported(dev, size, store, outside, inside):
+    """And the process lives, the device works on, and what is inside is computed."""
+    if driver_of(dev.type).simulated or dev.type == "cuda":
+        pytest.skip("its driver, or the simulation, tells of this in its own way")
+    program = from_source(INDEXED.format(n=size, store=store.format(n=size),
+                                         declared="n = T.int32()" if size == "n" else ""))
+    rt = tvm.build(program, target=dev.type)
+    rng = np.random.default_rng(0)
+    for extra in (*inside, *outside, *inside):
+        at = np.arange(64, dtype="int32") % 50
+        at[17] = extra
+        a, c = rng.random(50, dtype="float32"), rng.random(64, dtype="float32")
+        there = on(dev, [a, at, c])
+        rt["main"](*there)
+        if extra in outside:
+            with pytest.raises(KernelError, match=r"block C (loads|stores to) A\[.*outside of its "
+                               r"(50|n) elements"):
+                dev.sync()
+            dev.sync()
+            continue
+        here = [a.copy(), at, c.copy()]
+        interpret(program, *here)
+        if not store.startswith("A["):  # where several threads store to one place, any may be last
+            np.testing.assert_array_equal(there[2].numpy(), here[2])
+        dev.sync()
 
 
 def test_kernels_are_timed_by_the_device(dev):

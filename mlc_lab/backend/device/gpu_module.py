@@ -20,7 +20,7 @@ from ...target.limits import limits_of
 from ...tir.function import PrimFunc
 from .. import llvm
 from ..llvm import entry_of
-from ..source import DIALECTS, KernelSource, last_passes, module_text, sources
+from ..source import DIALECTS, KernelSource, last_passes, module_text, sources, watched
 from . import simulated
 from .host import HostFunction
 from .inside import reported
@@ -173,8 +173,10 @@ def build(mod: IRModule, target: Target) -> Any:
     entry = entry_of(mod)
     driver = driver_of(kind)
     if isinstance(driver, RealDriver):
-        compiled = {name: driver.compile(kernel) for name, kernel in kernels.items()}
-        runs: dict[str, Any] = {name: HostFunction(name, func, written, kernels, compiled, driver)
+        launched = {name: watched(kernel, kind, blocks) if driver.watches else kernel
+                    for name, kernel in kernels.items()}
+        compiled = {name: driver.compile(kernel) for name, kernel in launched.items()}
+        runs: dict[str, Any] = {name: HostFunction(name, func, written, launched, compiled, driver)
                                 for name, func in hosts.items()}
         own: Mapping[str, Any] = {"tir": lambda: lowered.script()}
     else:

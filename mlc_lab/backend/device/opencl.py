@@ -27,6 +27,8 @@ _NOTED = 1000
 class OpenCLDriver(RealDriver):
     """The first GPU that OpenCL finds, else its first device."""
 
+    watches = True
+
     def __init__(self, device: Any) -> None:
         import pyopencl as cl
 
@@ -88,7 +90,16 @@ class OpenCLDriver(RealDriver):
                     f"{kernel.name} has shuffles among {kernel.warp} lanes, and {self.name} has "
                     f"subgroups of {lanes}: build it for a target with -thread_warp_size={lanes}, "
                     "or without -supports_subgroups")
-        return kernel, function
+        note = self.make(4) if kernel.notes else None
+        if note is not None:
+            self.take_note(note)
+        return kernel, function, note
+
+    def take_note(self, memory: Any) -> int:
+        note = np.zeros(1, np.uint32)
+        self.cl.enqueue_copy(self.queue, note, memory)
+        self.cl.enqueue_fill_buffer(self.queue, memory, np.uint32(0), 0, 4)
+        return int(note[0])
 
     def _check_shuffles(self, kernel: KernelSource) -> None:
         """Raises KernelError where a kernel has shuffles, and the device none."""
@@ -102,13 +113,16 @@ class OpenCLDriver(RealDriver):
     def launch(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int], block: tuple[int, int, int]) -> None:
         self.free_to_work()
-        source, function = kernel
+        source, function, note = kernel
         values = [dt.numpy_dtype(s.dtype).type(v) for s, v in zip(source.scalars, scalars)]
-        function.set_args(*(self.memories[p] for p in pointers), *values)
+        function.set_args(*(self.memories[p] for p in pointers), *values,
+                          *([] if note is None else [note]))
         size = tuple(g * b for g, b in zip(grid, block))
         event = self.done(
             lambda: self.cl.enqueue_nd_range_kernel(self.queue, function, size, block))
         self.started.append(source.name)
+        if note is not None:
+            self.noting[source.name] = source, note
         if self.noted is not None:
             self.noted.append(event)
 

@@ -12,12 +12,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...runtime.driver import PACKAGES, Driver
+from ..source import ENDED
 from .watch import limit_s, until
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class RealDriver(Driver):
     """A device that compiles and runs kernels. Its memories have numbers, which stand for addresses
     in tensors: `memories` has what each stands for."""
 
+    #: whether accesses that may lie outside of their arrays are looked at
+    watches = False
     #: what the device's package raises
     errors: tuple[type[Exception], ...] = ()
 
@@ -42,6 +46,8 @@ class RealDriver(Driver):
         self.numbers = itertools.count(1)
         self.started: deque[str] = deque(maxlen=_NAMED)  # kernels since the last wait
         self.busy = ""  # why the device takes no more work
+        #: kernels that ran since the last wait and note what goes wrong: source and memory
+        self.noting: dict[str, tuple[KernelSource, Any]] = {}
 
     def make(self, nbytes: int) -> Any:
         """Memory as the device's package has it."""
@@ -92,6 +98,22 @@ class RealDriver(Driver):
             raise KernelError(self.busy)
         self.busy = ""
         self.started.clear()
+        noting, self.noting = self.noting, {}
+        for kernel, memory in noting.values():
+            note = self.done(partial(self.take_note, memory))
+            if note > ENDED:
+                raise KernelError(f"{kernel.name}, which ran on {self.name}, is not right: "
+                                  f"{kernel.sites[note - ENDED - 1]}. The index was taken for 0")
+            if note == ENDED:
+                raise KernelError(self.ended(kernel.name))
+
+    def take_note(self, memory: Any) -> int:
+        """What a kernel has noted in memory that `make` made; 0 is there afterwards."""
+        raise TypeError(f"{self.name} takes no notes")
+
+    def ended(self, name: str) -> str:
+        """What it means that a loop of a kernel was ended."""
+        return f"{self.name} ended a loop of {name} whose condition still held"
 
     def free_to_work(self) -> None:
         """Raises KernelError, without waiting, where work was given up that still runs."""

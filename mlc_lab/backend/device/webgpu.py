@@ -7,7 +7,6 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -50,7 +49,7 @@ class _Compiled:
     def __init__(self, source: KernelSource, device: Any, layout: Any, pipeline: Any) -> None:
         self.source, self.device = source, device
         self.layout, self.pipeline = layout, pipeline
-        self.note: Any = None  # memory in which it notes that a loop was ended
+        self.note: Any = None  # memory in which it notes what went wrong
         self.groups: dict[tuple[int, ...], Any] = {}
 
 
@@ -92,6 +91,8 @@ class _Stamps:
 class WebGPUDriver(RealDriver):
     """The adapter that the system prefers."""
 
+    watches = True
+
     def __init__(self, adapter: Any) -> None:
         import wgpu
 
@@ -99,7 +100,6 @@ class WebGPUDriver(RealDriver):
         self.wgpu, self.adapter = wgpu, adapter
         self.errors = (wgpu.GPUError, RuntimeError)
         self.ends_loops = self.name.startswith("llvmpipe")
-        self.noting: dict[str, Any] = {}  # of kernels that ran since the last wait
         self.stamps: _Stamps | None = None  # of kernels that are measured
         self._open()
 
@@ -233,31 +233,29 @@ class WebGPUDriver(RealDriver):
 
         return is_done
 
-    def wait(self) -> None:
-        super().wait()
-        noting, self.noting = self.noting, {}
-        for name, note in noting.items():
-            if any(self.done(partial(self.device.queue.read_buffer, note))):
-                self.device.queue.write_buffer(note, 0, bytes(4))
-                raise KernelError(
-                    f"{self.name} ended a loop of {name} whose condition still held, so what it "
-                    f"wrote is not right: it ends loops when a thread has run {_ENDED_AFTER:,} "
-                    "iterations. The loop has no end, or the work is to be spread over more "
-                    "threads or launches; other devices run it to its end")
+    def take_note(self, memory: Any) -> int:
+        note = int.from_bytes(self.device.queue.read_buffer(memory), "little")
+        if note:
+            self.device.queue.write_buffer(memory, 0, bytes(4))
+        return note
+
+    def ended(self, name: str) -> str:
+        return (f"{super().ended(name)}, so what it wrote is not right: it ends loops when a "
+                f"thread has run {_ENDED_AFTER:,} iterations. The loop has no end, or the work is "
+                "to be spread over more threads or launches; other devices run it to its end")
 
     def sync(self) -> None:
         self.wait()
 
     def compile(self, kernel: KernelSource) -> Any:
         stage = self.wgpu.ShaderStage.COMPUTE
-        notes = self.ends_loops and most_iterations(kernel) > _ENDED_AFTER
-        if notes:
+        if self.ends_loops and most_iterations(kernel) > _ENDED_AFTER:
             kernel = guarded(kernel, "webgpu")
         kinds = ["read-only-storage" if p.read_only else "storage" for p in kernel.pointers]
         kinds += ["uniform"] if kernel.scalars else []
-        kinds += ["storage"] if notes else []
+        kinds += ["storage"] if kernel.notes else []
         most = self.device.limits["max-storage-buffers-per-shader-stage"]
-        buffers_suffice(kernel, most, self.name, own=int(notes))
+        buffers_suffice(kernel, most, self.name, own=int(kernel.notes))
         text = self._shuffling(kernel) if kernel.warp else kernel.text
         try:
             layout = self.device.create_bind_group_layout(entries=[
@@ -272,7 +270,7 @@ class WebGPUDriver(RealDriver):
                 self.done(lambda: self.make(4))
             raise compile_error(kernel, self.name, error) from None
         made = _Compiled(kernel, self.device, layout, pipeline)
-        if notes:
+        if kernel.notes:
             made.note = self.make(4)
         return made
 
@@ -284,7 +282,7 @@ class WebGPUDriver(RealDriver):
         self.done(lambda: self._start(kernel, pointers, scalars, grid))
         self.started.append(kernel.source.name)
         if kernel.note is not None:
-            self.noting[kernel.source.name] = kernel.note
+            self.noting[kernel.source.name] = kernel.source, kernel.note
 
     def _start(self, kernel: Any, pointers: Sequence[int], scalars: Sequence[Any],
                grid: tuple[int, int, int]) -> None:

@@ -8,10 +8,10 @@
 
 from .dialect import Dialect
 from .generator import (
-    DIALECTS, KernelSource, dialect_of, guarded, kernel_source, module_lines, module_text,
-    most_iterations, sources,
+    DIALECTS, ENDED, KernelSource, dialect_of, guarded, kernel_source, module_lines, module_text,
+    most_iterations, sources, watched,
 )
 from .last_passes import last_passes
 
-__all__ = ["DIALECTS", "Dialect", "KernelSource", "dialect_of", "guarded", "kernel_source",
-           "last_passes", "module_lines", "module_text", "most_iterations", "sources"]
+__all__ = ["DIALECTS", "ENDED", "Dialect", "KernelSource", "dialect_of", "guarded", "kernel_source",
+           "last_passes", "module_lines", "module_text", "most_iterations", "sources", "watched"]

@@ -42,6 +42,7 @@ class ExprGen:
         self.used_types: set[str] = set()
         self.warp = 0  # lanes of a warp, where there are shuffles
         self.used_helpers: dict[tuple[str, str], None] = {}
+        self.when: list[str] = []  # conditions under which what is written counts
 
     # -- types ------------------------------------------------------------------------------------
 
@@ -174,8 +175,14 @@ class ExprGen:
     def choice(self, e: Any) -> tuple[str, int]:
         condition, a, b = e.args if type(e) is E.Call else (e.condition, e.true_value,
                                                             e.false_value)
-        if not self.d.c_like:
-            return f"select({self.text(b)}, {self.text(a)}, {self.text(condition)})", _ATOM
+        if not self.d.c_like:  # both are computed
+            test = self.text(condition)
+            self.when.append(f"({test})")
+            chosen = self.text(a)
+            self.when[-1] = f"!({test})"
+            other = self.text(b)
+            self.when.pop()
+            return f"select({other}, {chosen}, {test})", _ATOM
         return (f"{self.text(condition, _OR)} ? {self.text(a, _OR)} : {self.text(b, _TERNARY)}",
                 _TERNARY)
 
@@ -189,20 +196,25 @@ class ExprGen:
     def load(self, e: E.BufferLoad) -> tuple[str, int]:
         (index,) = e.indices
         if type(index) is E.Ramp:
-            return self.vector_load(e.buffer, index), _ATOM
-        written = f"{self.names[e.buffer.data]}[{self.text(index)}]"
+            return self.vector_load(e, index), _ATOM
+        written = f"{self.names[e.buffer.data]}[{self.place(e, index)}]"
         return (f"{written} != 0", _COMPARE) if self._is_bool_memory(e.buffer) else (written, _ATOM)
 
     def _is_bool_memory(self, buffer: Any) -> bool:
         return buffer.dtype == "bool" and "bool" in self.d.memory_types and (
             buffer.scope == "global")
 
-    def vector_load(self, buffer: Any, index: E.Ramp) -> str:
+    def place(self, access: Any, index: Any, outer: int = _TERNARY) -> str:
+        """The index of an access."""
+        return self.text(index, outer)
+
+    def vector_load(self, e: E.BufferLoad, index: E.Ramp) -> str:
         """A load of consecutive elements, for a store that copies them."""
+        buffer = e.buffer
         const = "const " if self.is_read_only(buffer) else ""
         return self.d.vector_load.format(
             const=const, type=self.type_of(buffer.dtype), lanes=index.lanes,
-            buffer=self.names[buffer.data], index=self.text(index.base, _SUM),
+            buffer=self.names[buffer.data], index=self.place(e, index.base, _SUM),
             space=self.space_of(buffer))
 
     def is_read_only(self, buffer: Any) -> bool:

@@ -18,19 +18,23 @@ from ...ir.module import IRModule
 from ...lower.common import LowerError
 from ...lower.split_host_device import axes_of, is_kernel, launch_extents
 from ...tir import expr as E
+from ...tir import op
 from ...tir import stmt as S
 from ...tir.function import PrimFunc
-from ...tir.functor import all_statements, pre_order
+from ...tir.functor import all_statements, pre_order, variables_of
 from ...tir.op import as_int
 from .cuda import CUDA
 from .dialect import Dialect
 from .expressions import ExprGen
 from .metal import METAL
 from .opencl import OPENCL
+from .outside import may_be_outside, without_lets
 from .webgpu import WGSL
 
 #: a target kind -> its dialect
 DIALECTS: dict[str, Dialect] = {"cuda": CUDA, "opencl": OPENCL, "metal": METAL, "webgpu": WGSL}
+#: what a kernel notes of a loop that was ended; greater numbers are those of watched accesses
+ENDED = 1
 _FENCES = {"opencl": ("CLK_LOCAL_MEM_FENCE", "CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE"),
            "metal": ("mem_flags::mem_threadgroup",
                      "mem_flags::mem_threadgroup | mem_flags::mem_device")}
@@ -95,6 +99,10 @@ class KernelSource:
         What it was written from.
     warp : int
         Lanes that a warp of the device must have for its shuffles; 0 where there are none.
+    watch, sites
+        Accesses that are looked at when it runs (see `watched`), and what each is in words.
+    notes : bool
+        Whether it has a last parameter, in which it notes what went wrong.
     """
 
     name: str
@@ -109,16 +117,22 @@ class KernelSource:
     dynamic_shared: int = 0
     func: PrimFunc | None = None
     warp: int = 0
+    watch: Mapping[Any, E.PrimExpr] = field(default_factory=dict)
+    sites: tuple[str, ...] = ()
+    notes: bool = False
 
 
 class KernelGen(ExprGen):
     """Writes one kernel."""
 
     def __init__(self, dialect: Dialect, func: PrimFunc, name: str, blocks: Mapping[Any, str],
-                 guarded: bool = False) -> None:
+                 guarded: bool = False, watch: Mapping[Any, E.PrimExpr] | None = None) -> None:
         super().__init__(dialect, name)
         self.asynchronous = False  # whether copies are
-        self.guard = ""  # the memory that notes loops which did not end by themselves
+        self.note = ""  # the memory that notes what went wrong
+        self.guarded = guarded  # whether loops note that they did not end by themselves
+        self.watch = watch or {}
+        self.sites: list[str] = []
         self.leaving: list[str] = []  # of each loop around, what says that `break` ended it
         self.func, self.blocks = func, blocks
         self.noalias = bool(as_int((func.attrs or {}).get("tir.noalias", 0)))
@@ -135,8 +149,8 @@ class KernelGen(ExprGen):
         self.taken: set[str] = set(dialect.reserved) | {name} | {
             template.partition("(")[0] for template in dialect.functions.values()}
         self._parameters()
-        if guarded:
-            self.guard = self.unique("unfinished")
+        if guarded or self.watch:
+            self.note = self.unique("note")
 
     # -- the function -----------------------------------------------------------------------------
 
@@ -158,6 +172,7 @@ class KernelGen(ExprGen):
                                     if isinstance(a, E.Var) and a.dtype == "handle")
         inner: set[Any] = {v for item in pre_order(self.body) if isinstance(item, E.Var)
                            for v in (item,)}
+        sizes = variables_of(self.watch.values())
         self.pointers: list[Pointer] = []
         self.scalars: list[Scalar] = []
         for var in self.func.params:
@@ -166,7 +181,7 @@ class KernelGen(ExprGen):
                 dtype = types.get(var, "float32")
                 self.pointers.append(Pointer(var, name, self.memory_type(dtype, var.name), dtype,
                                              var not in self.written))
-            elif var in inner:
+            elif var in inner or var in sizes:
                 name = self.define(var)
                 kind = self.d.memory_types.get(var.dtype) or self.type_of(var.dtype)
                 self.scalars.append(Scalar(var, name, kind, var.dtype))
@@ -207,13 +222,14 @@ class KernelGen(ExprGen):
         frame = self.d.frame(self, self.shared, self.lines)
         preamble = [*(self.d.shuffle_lines if self.warp else ()),
                     *self.d.preamble(self.used_types)]
-        helpers = [self.d.helpers[name].format(T=self.d.types[dtype])
+        helpers = [self.d.helpers[name].format(T=self.d.types[dtype], note=self.note)
                    for name, dtype in self.used_helpers]
         text = "\n".join([*preamble, *([""] if preamble else []), *helpers,
                           *([""] if helpers else []), *frame]) + "\n"
         return KernelSource(self.name, text, self.pointers, self.scalars, self.block_dims,
                             self.extents, self.shared_bytes, (preamble, helpers, frame),
-                            self._origins(frame), self.dynamic_shared, self.func, self.warp)
+                            self._origins(frame), self.dynamic_shared, self.func, self.warp,
+                            self.watch, tuple(self.sites), bool(self.note))
 
     def _origins(self, frame: list[str]) -> list[Any]:
         """What each line of the function was written for: the lines of the body know it, those
@@ -280,7 +296,7 @@ class KernelGen(ExprGen):
         kind = self.type_of(s.loop_var.dtype)
         if self.d.c_like:
             self.line(f"for ({kind} {name} = {low}; {name} < {high}; ++{name}) {{")
-        elif self.guard:
+        elif self.guarded:
             self.line("{")
             self.line(f"var {name} : {kind} = {low};")
             self._guarded(f"for (; {name} < {high}; {name}++)", f"{name} < {high}", s.body)
@@ -295,7 +311,7 @@ class KernelGen(ExprGen):
 
     def repeat(self, s: S.While) -> None:
         condition = self.text(s.condition)
-        if self.guard:
+        if self.guarded:
             self._guarded(f"while ({condition})", condition, s.body)
             return
         self.line(f"while ({condition}) {{")
@@ -314,7 +330,7 @@ class KernelGen(ExprGen):
         self.leaving.pop()
         self.line("}")
         still = f"!{flag} && ({condition})" if flag else condition
-        self.line(f"if ({still}) {{ atomicStore(&{self.guard}, 1u); }}")
+        self.line(f"if ({still}) {{ atomicStore(&{self.note}, {ENDED}u); }}")
 
     def branch(self, s: S.IfThenElse) -> None:
         self.line(f"if ({self.text(s.condition)}) {{")
@@ -338,10 +354,27 @@ class KernelGen(ExprGen):
         if type(index) is E.Ramp:
             self.line(self.d.vector_store.format(
                 type=self.type_of(s.buffer.dtype), lanes=index.lanes, buffer=name,
-                index=self.text(index.base, 6), value=self.text(value),
+                index=self.place(s, index.base, 6), value=self.text(value),
                 space=self.space_of(s.buffer)))
             return
-        self.line(f"{name}[{self.text(index)}] = {self.text(value)};")
+        self.line(f"{name}[{self.place(s, index)}] = {self.text(value)};")
+
+    def place(self, access: Any, index: Any, outer: int = 0) -> str:
+        """The index of an access; one that is watched is looked at, and becomes 0 where it is
+        outside."""
+        size = self.watch.get(access)
+        if size is None:
+            return self.text(index, outer)
+        self.helper("within", index.dtype)
+        verb = "loads" if type(access) is E.BufferLoad else "stores to"
+        block = f"block {self.told}" if self.told else self.name
+        self.sites.append(f"{block} {verb} {access.buffer.name}[{index!r}], outside of its "
+                          f"{access.buffer.shape[0]!r} elements")
+        site = f"{ENDED + len(self.sites)}u"
+        last = f"{self.note}, {site}" if self.d.c_like else (
+            f"{site}, {' && '.join(self.when) or 'true'}")
+        kind = self.type_of(index.dtype)
+        return f"within_{kind}({self.text(index)}, {self.text(op.cast(size, index.dtype))}, {last})"
 
     def let(self, s: S.LetStmt) -> None:
         value = self.text(s.value)
@@ -471,7 +504,20 @@ def guarded(kernel: KernelSource, kind: str) -> KernelSource:
     whether a loop ended though its condition holds: a driver may end one that runs for long."""
     if kernel.func is None:
         raise ValueError(f"{kernel.name}: it is not known what the kernel was written from")
-    return KernelGen(DIALECTS[kind], kernel.func, kernel.name, {}, guarded=True).write()
+    return KernelGen(DIALECTS[kind], kernel.func, kernel.name, {}, True, kernel.watch).write()
+
+
+def watched(kernel: KernelSource, kind: str, blocks: Mapping[Any, str] | None = None
+            ) -> KernelSource:
+    """The source of a kernel in which accesses that may lie outside of its arrays are looked at: an
+    index outside becomes 0, and memory of one number, which is the last parameter, notes `ENDED`
+    plus the number of the site. The same kernel where all are proved to lie inside."""
+    if kernel.func is None:
+        raise ValueError(f"{kernel.name}: it is not known what the kernel was written from")
+    func = without_lets(kernel.func)
+    found = may_be_outside(func)
+    return KernelGen(DIALECTS[kind], func, kernel.name, blocks or {}, watch=found).write() if (
+        found) else kernel
 
 
 def most_iterations(kernel: KernelSource) -> float:
@@ -523,5 +569,5 @@ def module_lines(kernels: Mapping[str, KernelSource], kind: str) -> list[tuple[s
     return out
 
 
-__all__ = ["DIALECTS", "KernelSource", "Pointer", "Scalar", "dialect_of", "guarded",
-           "kernel_source", "module_lines", "module_text", "most_iterations", "sources"]
+__all__ = ["DIALECTS", "ENDED", "KernelSource", "Pointer", "Scalar", "dialect_of", "guarded",
+           "kernel_source", "module_lines", "module_text", "most_iterations", "sources", "watched"]

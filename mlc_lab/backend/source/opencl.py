@@ -24,6 +24,7 @@ def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
         restrict = " restrict" if gen.noalias else ""
         params.append(f"__global {const}{p.type}*{restrict} {p.name}")
     params += [f"{s.type} {s.name}" for s in gen.scalars]
+    params += [f"__global uint* {gen.note}"] if gen.note else []
     sizes = ""
     if gen.block_size:
         sizes = "__attribute__((reqd_work_group_size({}, {}, {})))\n".format(*gen.block_dims)
@@ -69,6 +70,8 @@ OPENCL = Dialect(
                     "((a % b != 0) && ((a < 0) != (b < 0))); }}",
         "floormod": "inline {T} floormod_{T}({T} a, {T} b) {{ {T} r = a % b; return r + "
                     "((r != 0) && ((r < 0) != (b < 0)) ? b : ({T})0); }}",
+        "within": "inline {T} within_{T}({T} at, {T} size, __global uint* note, uint site) {{ "
+                  "if (at >= 0 && at < size) return at; *note = site; return 0; }}",
         "int_pow": "inline {T} int_pow_{T}({T} a, {T} b) {{ {T} r = 1; for (; b > 0; --b) r *= a; "
                    "return r; }}",
     },

@@ -31,9 +31,9 @@ def _frame(gen: KernelGen, shared: list[str], body: list[str]) -> list[str]:
                            for s in gen.scalars)
         out.append(f"struct Scalars {{ {fields} }}")
         out.append(f"@group(0) @binding({len(gen.pointers)}) var<uniform> scalars : Scalars;")
-    if gen.guard:
+    if gen.note:
         last = len(gen.pointers) + bool(gen.scalars)
-        out.append(f"@group(0) @binding({last}) var<storage, read_write> {gen.guard} : "
+        out.append(f"@group(0) @binding({last}) var<storage, read_write> {gen.note} : "
                    "atomic<u32>;")
     out += [f"var<workgroup> {line}" for line in shared]
     sizes, thread, lines = gen.block_dims, "@builtin(local_invocation_id) threadIdx : vec3<u32>", []
@@ -86,6 +86,9 @@ WGSL = Dialect(
                     "}}",
         "floormod": "fn floormod_{T}(a : {T}, b : {T}) -> {T} {{ let r = a % b; return r + "
                     "select({T}(0), b, (r != {T}(0)) && ((r < {T}(0)) != (b < {T}(0)))); }}",
+        "within": "fn within_{T}(at : {T}, size : {T}, site : u32, counts : bool) -> {T} {{ if (at "
+                  ">= 0 && at < size) {{ return at; }} if (counts) {{ atomicStore(&{note}, site); "
+                  "}} return 0; }}",
         "int_pow": "fn int_pow_{T}(a : {T}, b : {T}) -> {T} {{ var r = {T}(1); for (var i = {T}(0);"
                    " i < b; i++) {{ r = r * a; }} return r; }}",
         "erf": "fn erf_approx(x : f32) -> f32 {{ let t = 1.0 / (1.0 + 0.3275911 * abs(x)); let p = "
