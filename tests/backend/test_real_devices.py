@@ -113,6 +113,8 @@ def main(a: T.handle, I: T.Buffer((64,), "int32"), c: T.handle):
     ("A[I[v]] = C[v]", [50, -1, 10**9], [0, 49]),
     ("C[v] = A[T.max(T.min(I[v], {n} - 1), 0)]", [], [0, 49, -1, 50, 2**31 - 1]),
     ("if I[v] < 50:\n                    C[v] = A[I[v]]", [-7], [0, 49, 50, 2**31 - 1]),
+    ("if I[v] < 50 and I[v] >= 0:\n                    I[v] = I[v] + 100\n"
+     "                    C[v] = A[I[v]]", [3], []),
 ])
 def test_an_index_outside_of_an_array_is_reported(dev, size, store, outside, inside):
     """And the process lives, the device works on, and what is inside is computed."""

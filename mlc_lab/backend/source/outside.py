@@ -14,7 +14,9 @@ from ...arith import Analyzer
 from ...tir import expr as E
 from ...tir import op
 from ...tir import stmt as S
-from ...tir.functor import Mutator, Visitor, substitute, variables_of
+from ...tir.functor import (
+    Mutator, Visitor, all_statements, pre_order, substitute, variables_of,
+)
 from ...tir.op import as_int
 
 if TYPE_CHECKING:
@@ -34,6 +36,8 @@ class _Accesses(Visitor):
     def __init__(self, func: PrimFunc) -> None:
         self.analyzer = Analyzer()
         self.given = {p for p in func.params if p.dtype == "handle"}
+        self.written = {s.buffer.data for s in all_statements(func.body)
+                        if type(s) is S.BufferStore}
         #: access -> how many indices its array has
         self.found: dict[Any, E.PrimExpr] = {}
 
@@ -53,7 +57,7 @@ class _Accesses(Visitor):
 
     def visit_LetStmt(self, node: S.LetStmt) -> None:
         self.visit(node.value)
-        if node.var.dtype in ("int32", "int64"):
+        if node.var.dtype in ("int32", "int64") and self._lasts(node.value):
             self.analyzer.bind(node.var, node.value, allow_override=True)
         self.visit(node.body)
 
@@ -71,11 +75,18 @@ class _Accesses(Visitor):
 
     def _choice(self, condition: Any, then: Any, other: Any) -> None:
         self.visit(condition)
+        if not self._lasts(condition):
+            condition = op.const(True)
         with self.analyzer.constraint_scope(condition):
             self.visit(then)
         if other is not None:
             with self.analyzer.constraint_scope(op.logical_not(condition)):
                 self.visit(other)
+
+    def _lasts(self, e: E.PrimExpr) -> bool:
+        """Whether an expression keeps its value while the kernel runs."""
+        return not any(type(n) is E.BufferLoad and (
+            n.buffer.data in self.written or n.buffer.data not in self.given) for n in pre_order(e))
 
     def visit_BufferLoad(self, node: E.BufferLoad) -> None:
         self._access(node)
