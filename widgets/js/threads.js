@@ -245,7 +245,7 @@ class ThreadsView {
     const svg = s("svg", {
       viewBox: `0 0 ${events.length} ${this.count * row}`,
       preserveAspectRatio: "none",
-      style: `height: max(40px, ${this.count * row}px + var(--more, 0px))`,
+      style: `height: max(30px, ${this.count * row}px + var(--more, 0px))`,
       role: "img",
       "aria-label": t("Time line: {warps} warps, {events} events", {
         warps: this.count,
