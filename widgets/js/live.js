@@ -147,7 +147,7 @@ export class Live {
 
   build() {
     this.busy = h("span", { class: "busy", role: "status", "aria-live": "polite" });
-    this.#why = h("ul", { class: "why", "aria-live": "polite" });
+    this.#why = h("ul", { class: "why", "aria-live": "polite", tabindex: "0" });
     this.program = h("div", {
       class: "pane program",
       role: "region",
