@@ -142,9 +142,11 @@ export class Prose {
     const links = text.querySelectorAll(LINKS);
     for (const link of links) {
       const name = namedBy(link);
-      if (link.hidden || find(name) < 0) continue;
+      const at = link.hidden ? -1 : find(name);
+      // what it says is a choice: else it is of a view that is not here yet
+      if (!this.#knobs[at]?.labels.includes(link.textContent ?? "")) continue;
       link.hidden = true;
-      link.before(this.#number(find(name), name));
+      link.before(this.#number(at, name));
     }
     // what a view took that is further away
     for (const element of text.querySelectorAll(".mlc-live-number")) {
