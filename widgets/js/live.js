@@ -147,7 +147,7 @@ export class Live {
 
   build() {
     this.busy = h("span", { class: "busy", role: "status", "aria-live": "polite" });
-    this.#why = h("ul", { class: "why", "aria-live": "polite", tabindex: "0" });
+    this.#why = h("ul", { class: "why", "aria-live": "polite", tabindex: "-1" });
     this.program = h("div", {
       class: "pane program",
       role: "region",
@@ -624,20 +624,21 @@ export class Live {
     /** @type {Data.LivePoint | undefined} */
     const point = all ? all[key] : this.model.get("point");
     this.drawControls();
-    if (!point) {
-      this.refusal.hidden = false;
-      this.refusal.textContent = t(
-        "This page does not have what follows from these choices together. " +
-          "With Python it is computed when it is asked for.",
-      );
-      return;
-    }
+    if (!point) return this.sayLacking();
     if (!all && point.key !== key) return; // the kernel is on its way
     const old = this.point;
     if (old && old.key !== point.key) this.#compareWith(old, point);
     if (!point.error || !this.#legal) this.#legal = point;
     this.point = point;
     this.drawPoint(old);
+  }
+
+  sayLacking() {
+    this.refusal.hidden = false;
+    this.refusal.textContent = t(
+      "This page does not have what follows from these choices together. " +
+        "With Python it is computed when it is asked for.",
+    );
   }
 
   /**
@@ -816,6 +817,12 @@ export class Live {
         ? said.map((text) => h("li", {}, text))
         : [h("li", { class: "none" }, none())]),
     );
+    this.#reachWhy();
+  }
+
+  /** What has to be scrolled can be reached by keys. */
+  #reachWhy() {
+    this.#why.tabIndex = this.#why.scrollHeight > this.#why.clientHeight ? 0 : -1;
   }
 
   #drawAssembly() {
@@ -863,6 +870,7 @@ export class Live {
   drawFigures() {
     this.#soon = false;
     if (!this.point || !this.root.isConnected) return;
+    this.#reachWhy();
     const width = Math.floor(this.#charts.clientWidth);
     const knob = this.knobs[this.moved];
     const points = this.model.get("points") ?? {};
