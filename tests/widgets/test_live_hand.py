@@ -2,11 +2,13 @@
 `count_accesses` counts."""
 
 import re
+import time
 
 import pytest
 from browser import open_page
 from observe.test_live import tiled
 from test_axe import problems
+from typed_page import serve
 
 from mlc_lab.observe.counts import count_accesses
 from mlc_lab.observe.live import Choices
@@ -154,6 +156,31 @@ def test_a_point_of_the_roofline_waits_for_its_time_where_the_counts_put_it(
         slider_of(page).press("End")
         page.locator(".roofline .point.current:not(.untimed)").wait_for()
         assert page.locator(".roofline .untimed").count() == 0  # nothing of it stays
+
+
+def test_the_point_settles_when_its_time_comes(chromium, tmp_path, monkeypatch):
+    """With Python behind the page: across at once, up and down when it is measured."""
+    monkeypatch.setattr(live.Live, "ahead_s", 1e9)  # nothing that nobody asked for
+    view = live.Live(Choices(tiled([4, 8, 16]), caches=CACHES))
+    current = ".roofline .point.current"
+    try:
+        end = time.monotonic() + 60
+        while not view._at.timed and time.monotonic() < end:
+            time.sleep(0.05)
+        monkeypatch.setattr(live.Live, "still_s", 5.0)
+        with open_page(chromium) as page:
+            serve(page, view, tmp_path / "live.html", ".mlc.live .program .l")
+            page.locator(f"{current}:not(.untimed)").wait_for()
+            slider_of(page).press("End")
+            page.locator(f"{current}.untimed").wait_for()
+            assert not view._at.timed
+            across = page.locator(f"{current} circle").first.get_attribute("cx")
+            monkeypatch.setattr(live.Live, "still_s", 0.0)
+            page.locator(f"{current}:not(.untimed)").wait_for()
+            x = page.locator(f"{current} circle").first.get_attribute("cx")
+            assert float(x) == pytest.approx(float(across), abs=1.0)
+    finally:
+        view.close()
 
 
 def drawn(page):
