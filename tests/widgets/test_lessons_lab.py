@@ -1,5 +1,5 @@
-"""Numbers in the prose of a lesson, in JupyterLab and Notebook 7: the mouse drags them, and the page
-of choices in the lesson follows."""
+"""Numbers in the prose of a lesson, in JupyterLab and Notebook 7: the mouse drags them, and the
+lesson's page of choices follows."""
 
 import json
 from pathlib import Path

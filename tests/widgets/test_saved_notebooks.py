@@ -175,7 +175,8 @@ def test_all_views_are_kept_within_their_limits(saved):
         for output in cell["outputs"]:
             kept = output.get("data", {}).get(KEPT)
             if kept and "view" in kept:
-                assert kept["view"] == SCRIPTS.get(name, name) and kept["alone"].get("live", False) is False
+                assert kept["view"] == SCRIPTS.get(name, name)
+                assert kept["alone"].get("live", False) is False
                 assert len(json.dumps(output)) < 300_000
     assert sum(KEPT in json.dumps(c["outputs"]) for c in notebook["cells"]) == len(CELLS) - 1
 
