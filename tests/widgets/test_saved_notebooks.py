@@ -302,6 +302,12 @@ def test_an_untrusted_notebook_shows_text(lab, chromium, path):
         report = page.locator(".jp-Notebook .jp-CodeCell").nth(NAMES.index("report"))
         report.get_by_text("answers: 16, solved: 9").first.wait_for()
         assert page.locator(".mlc").count() == 0
+        for name in NAMES[:-1]:
+            cell = page.locator(".jp-Notebook .jp-CodeCell").nth(NAMES.index(name))
+            picture = cell.locator(".jp-OutputArea-output img").first
+            picture.scroll_into_view_if_needed()
+            assert picture.evaluate("image => image.naturalWidth") > 100, name
+            assert picture.get_attribute("alt")
 
 
 #: what may be wrong with what a notebook has kept: how, and what is said of it
