@@ -48,8 +48,10 @@ def is_local(url: str) -> bool:
 
 
 @contextmanager
-def open_page(browser, *, scheme="light", width=1280, height=900, ours=lambda error: True):
-    """A page in a context of its own that fails the test if it looks beyond the machine.
+def open_page(browser, *, scheme="light", width=1280, height=900, scale=1.0,
+              ours=lambda error: True):
+    """A page in a context of its own that fails the test if it looks beyond the machine. `scale`:
+    pixels of the screen for one of the page, along a side.
 
     Yields the page. When the block ends, asserts that no request left the machine and that no
     uncaught error was thrown in the page, of those for which `ours(error)` holds.
@@ -57,6 +59,7 @@ def open_page(browser, *, scheme="light", width=1280, height=900, ours=lambda er
     context = browser.new_context(
         color_scheme=scheme,
         viewport={"width": width, "height": height},
+        device_scale_factor=scale,
         reduced_motion="reduce",
     )
     context.grant_permissions(["clipboard-read", "clipboard-write"])

@@ -3,12 +3,15 @@
 import json
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
 import mlc_lab as tvm
 from mlc_lab import te
 from mlc_lab.observe import count_accesses
+from mlc_lab.observe.live import Choices
+from mlc_lab.observe.live_pages import PAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -79,3 +82,34 @@ def test_the_misses_that_lesson_05_works_out_are_those_of_its_tiles():
     assert count_accesses(sch, caches).level("L1").misses == misses
     (said,) = [path for path in NOTEBOOKS if path.stem == "05_memory_and_caches"]
     assert f"= {misses:,} misses" in prose(said)
+
+
+#: those whose prose has numbers that drive a page
+DRAGGED = [path for path in NOTEBOOKS if "](#live:" in prose(path)]
+
+
+def open_numbers(source):
+    """What the page that a cell shows calls its numbers, and what they say at first."""
+    found = dict(re.findall(r'\blive\("([^"]+)", (\d+)', source))
+    for name in re.findall(r'explore_live\("([^"]+)"', source):
+        page = PAGES[name]
+        made = Choices(page.make(), form=page.form, begin=page.begin)
+        found |= {knob.name: knob.labels[value] for knob, value in zip(made.knobs, made.first)
+                  if knob.kind in ("number", "form")}
+        made.close()
+    return found
+
+
+def test_numbers_are_dragged_in_the_lessons_where_they_teach():
+    assert {path.stem[:2] for path in DRAGGED} >= {"00", "03", "05", "20", "22"}
+
+
+@pytest.mark.parametrize("path", DRAGGED, ids=lambda path: path.stem)
+def test_a_number_in_prose_is_one_of_the_page_above_it_and_reads_as_it_begins(path):
+    known = {}
+    for cell in cells(path):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            known = open_numbers(source) or known
+        for words, name in re.findall(r"\[([^\]]*)\]\(#live:([^)\s]+)\)", source):
+            assert known.get(unquote(name)) == words, (name, words)

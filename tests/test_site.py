@@ -50,6 +50,42 @@ def test_progress_is_shown_as_it_ended():
     assert [out.get("text") for out in kept] == ["a\n100%\nb  \n", "c\n", None]
 
 
+def test_numbers_of_a_view_are_marked_for_its_script():
+    sys.path.insert(0, str(ROOT / "website"))
+    import build
+
+    text = "[4](#live:chunks) chunks, [1](#live:floats%20apart) apart; [here](#other)"
+    assert build.outward(text, "notebooks") == (
+        '<span class="mlc-prose"><a data-live="chunks">4</a></span> chunks, '
+        '<span class="mlc-prose"><a data-live="floats apart">1</a></span> apart; [here](#other)')
+
+
+@pytest.mark.browser
+def test_a_number_in_the_text_of_a_lesson_drives_its_page(chromium, tmp_path):
+    """From a disk, with what the lesson's notebook has kept."""
+    sys.path.insert(0, str(ROOT / "website"))
+    import build
+    from observe.test_live import tiled
+
+    view = tiled([4, 8, 16]).live(caches="1K:2")
+    view.wait()
+    kept = view._repr_mimebundle_()[0]
+    view.close()
+    build.statics(tmp_path)
+    text = build.outward("With [8](#live:tile) columns.", "notebooks")
+    (tmp_path / "lesson.html").write_text(
+        f'<meta charset="utf-8"><p>{text}</p>{build.place(kept)}'
+        '<script defer src="_static/views/site.js"></script>', encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "lesson.html").as_uri())
+        number = page.locator("p .mlc-live-number")
+        number.wait_for()
+        assert page.locator("p").first.inner_text() == "With 8 columns."
+        number.press("ArrowRight")
+        assert page.locator("p").first.inner_text() == "With 16 columns."
+        page.locator(".program").get_by_text("T.vectorized(16)").first.wait_for()
+
+
 @pytest.mark.browser
 def test_a_chinese_page_has_no_words_of_the_theme_in_english(site):
     page = (site / "zh/notebooks/02_tensorir_and_blocks.html").read_text("utf-8")

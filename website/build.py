@@ -30,8 +30,10 @@ import shutil
 import subprocess
 import sys
 import warnings
+from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent
@@ -186,11 +188,15 @@ def lessons(source: Path, cache: Path, only: list[str] | None, language: str = "
 
 def outward(text: str, folder: str, inside_of: str = "en") -> str:
     """Relative links to files that the site does not have lead to the repository; those of another
-    language to what is there in English only."""
+    language to what is there in English only. Numbers of a view that stands nearby, which in a
+    notebook are links, are marked for its script."""
 
     def link(found: re.Match) -> str:
         words, target = found.group(1), found.group(2)
         path, mark, anchor = target.partition("#")
+        if target.startswith("#live:"):
+            name = escape(unquote(anchor.removeprefix("live:")))
+            return f'<span class="mlc-prose"><a data-live="{name}">{words}</a></span>'
         if "://" in target or target.startswith(("#", "mailto:")) or not path:
             return found.group(0)
         absolute = (ROOT / folder / path).resolve()

@@ -31,7 +31,7 @@ from mlc_lab.language import filled, text, told
 from mlc_lab.observe.graph import Graph
 from mlc_lab.observe.workbench import Workbench as Attempts
 
-from . import export
+from . import export, picture
 from .graph import GraphView
 from .static import pre
 from .stepper import Stepper
@@ -249,6 +249,9 @@ class Card(View):
     def _static(self) -> tuple[str, str]:
         return _told(self.task, self.answer["value"], self._result)
 
+    def _pictures(self) -> list[str]:
+        return [_picture(self.task, self._result)]
+
 
 def _prose(markdown: str) -> str:
     """A statement as HTML: paragraphs, lists whose items begin with "- ", and programs between
@@ -284,6 +287,14 @@ def _told(task: dict[str, Any], value: Any, result: Result | None) -> tuple[str,
             parts.append(f"<p>{title}</p>{pre(said)}")
     told = "\n\n".join(filter(None, (head, task["statement"], task["program"], answer, marks)))
     return told, "".join(parts) + "</details>"
+
+
+def _picture(task: dict[str, Any], result: Result | None) -> str:
+    """A card as SVG: its program, and its checks with their points."""
+    points = [row["points"] for row in _marks(result)["rows"]] if result is not None else []
+    rows = [(row["title"], points[n] if n < len(points) else None, row["of"])
+            for n, row in enumerate(task["rows"])]
+    return picture.task(f"{task['id']} {task['title']}", task["program"].splitlines(), rows)
 
 
 def _task(variant: Any, known: Any) -> dict[str, Any]:

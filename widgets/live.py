@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -484,11 +484,17 @@ def _nearest_points(source: Choices, state: Any, most: int | None) -> list[Point
 def write(source: Choices, state: Any) -> str:
     """A page with all points that are known, as far as they go into `BUDGET`."""
     found = {**values(source, state), "addressed": True}
-    fallback = static(source, state)
     title = text("Choices of {title}", "views").format(title=source.title)
-    written = export.write([(found, fallback)], title, ENTRY, STYLES)
-    if _fit(found, _weight(written), source, state):
-        written = export.write([(found, fallback)], title, ENTRY, STYLES)
+    return fitted((found, static(source, state)), title, ENTRY, STYLES, source, state)
+
+
+def fitted(view: tuple[dict[str, Any], str], title: str, entry: str, styles: Sequence[str],
+           source: Any, state: Any) -> str:
+    """A page of a view, its values and what is there without scripts, of at most `BUDGET` bytes as
+    far as states can be left out. Takes what is left out from the values."""
+    written = export.write([view], title, entry, styles)
+    if _fit(view[0], _weight(written), source, state):
+        written = export.write([view], title, entry, styles)
     return written
 
 
@@ -592,4 +598,4 @@ def _said(knob: Any, value: Any) -> str:
     return f"{knob.name} {knob.labels[int(value)]}"
 
 
-__all__ = ["Live", "compute", "nearest", "static", "values", "write"]
+__all__ = ["Live", "compute", "fitted", "nearest", "static", "values", "write"]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from html import escape
 from itertools import accumulate
 from typing import Any, Union
+from unicodedata import east_asian_width
 
 from mlc_lab.observe import nest as nests
 from mlc_lab.observe.alignment import Row, keyed, rows
@@ -222,8 +223,13 @@ def program(recording: Any, number: int, theme: str = "light") -> Scene:
     return scene
 
 
+def _long(text: str) -> float:
+    """How long a text is; a Chinese character takes the room of two others."""
+    return CHAR * sum(2 if east_asian_width(c) in "WF" else 1 for c in text)
+
+
 def _widest(scene: Scene) -> float:
-    return max(x + CHAR * len(text) for x, _, text, _, _ in scene.texts) + PAD
+    return max(x + _long(text) for x, _, text, _, _ in scene.texts) + PAD
 
 
 def nest(recording: Any, number: int, theme: str = "light") -> Scene:
@@ -340,10 +346,12 @@ def search(board: dict[str, Any]) -> str:
     return scene.svg()
 
 
-def bars(title: str, rows: Sequence[tuple[str, float, str]]) -> str:
-    """Numbers as SVG: of each its name, a bar of its length, and words."""
-    scene, most = Scene(), max((number for _, number, _ in rows), default=0) or 1
-    left = 2 * PAD + CHAR * max((len(_cut(name)) for name, _, _ in rows), default=0)
+def bars(title: str, rows: Sequence[tuple[str, float, str]], most: float | None = None) -> str:
+    """Numbers as SVG: of each its name, a bar of its length, and words. The longest bar stands for
+    `most`, by default the largest number."""
+    scene = Scene()
+    most = most or max((number for _, number, _ in rows), default=0) or 1
+    left = 2 * PAD + max((_long(_cut(name)) for name, _, _ in rows), default=0)
     scene.text(PAD, PAD + SIZE, title, "fg", True)
     y = PAD + SIZE + GAP
     for name, number, words in rows:
@@ -353,6 +361,42 @@ def bars(title: str, rows: Sequence[tuple[str, float, str]]) -> str:
         scene.text(left + long + 8, y + 13, words, "dim")
         y += ROW
     scene.width, scene.height = _widest(scene), y + PAD
+    return scene.svg()
+
+
+#: lines of the program of a task that are drawn
+TASK_LINES = 18
+
+
+def task(title: str, lines: Sequence[str], rows: Sequence[tuple[str, float | None, float]]) -> str:
+    """An exercise as SVG: its program, and what is checked, each with the points that were reached,
+    None where it was not checked yet, and those that there are."""
+    scene, y = Scene(), PAD + SIZE
+    scene.text(PAD, y, title, "fg", True)
+    y += GAP
+    if lines:
+        shown = list(lines[:TASK_LINES])
+        more = len(lines) - len(shown)
+        width = max(_long(_cut(line)) for line in shown) + 16
+        scene.rectangle(PAD, y, width, ROW * (len(shown) + bool(more)) + 8, "soft", "edge")
+        for line in shown:
+            y += ROW
+            scene.code(PAD + 8, y - 1, line)
+        if more:
+            y += ROW
+            scene.text(PAD + 8, y - 1, f"⋯ {more}", "dim")
+        y += GAP + 8
+    for name, points, of in rows:
+        y += ROW
+        sign, ink = ("·", "dim") if points is None else (
+            ("✓", "number") if points == of else ("✗", "removed-ink"))
+        scene.text(PAD, y, sign, ink, True)
+        scene.text(PAD + 20, y, _cut(name))
+        reached = f"{of:g}" if points is None else f"{points:g}/{of:g}"
+        scene.text(PAD + 32 + _long(_cut(name)), y, reached, ink)
+    scene.width, scene.height = _widest(scene), y + PAD
+    if lines:
+        scene.width = max(scene.width, width + 2 * PAD)
     return scene.svg()
 
 

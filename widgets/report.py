@@ -20,7 +20,7 @@ from mlc_lab.language import text
 from mlc_lab.language import told as said
 from mlc_lab.workers.pool import Worker
 
-from . import export
+from . import export, picture
 from .saved import gzipped
 from .static import pre
 from .view import View, traitlets
@@ -116,6 +116,19 @@ class ClassReport(View):
 
     def _static(self) -> tuple[str, str]:
         return told(self.data)
+
+    def _pictures(self) -> list[str]:
+        return [drawn(self.data)]
+
+
+def drawn(report: dict[str, Any]) -> str:
+    """The exercises of a report as SVG: how many points were reached on average."""
+    of = text("{mean} of {of} points, solved: {solved} of {given}", "views")
+    rows = [(f"{exercise['id']} {exercise['title']}", found["mean"] / (exercise["of"] or 1),
+             of.format(mean=f"{found['mean']:.1f}", of=exercise["of"], solved=found["solved"],
+                       given=found["given"]))
+            for exercise, found in zip(report["exercises"], counts(report))]
+    return picture.bars(report["title"], rows, most=1.0)
 
 
 def told(report: dict[str, Any]) -> tuple[str, str]:

@@ -16,8 +16,7 @@ from typing import Any
 
 from mlc_lab.language import text
 
-from . import export
-from .live import Live, compute, static, values
+from .live import Live, compute, fitted, static, values
 from .static import PRE
 from .view import traitlets
 
@@ -142,13 +141,15 @@ class Typed(Live):
 
 
 def write(source: Any) -> str:
-    """A page with a text, and what is known of it with the choices for its open numbers."""
+    """A page with a text, and what is known of it with the choices for its open numbers, as far as
+    they go into `mlc_lab_widgets.live.BUDGET`."""
     found = {
         "typed": {"text": source.text, "n": 0}, "answer": {"n": 0, "error": source.error},
         "start": source.text, **values(source, source.first),
     }  # fmt: skip
     title = text("Typed: {title}", "views").format(title=source.title)
-    return export.write([(found, static_text(source))], title, ENTRY, STYLES)
+    view = found, static_text(source)
+    return fitted(view, title, ENTRY, STYLES, source, source.first)
 
 
 def static_text(source: Any) -> str:

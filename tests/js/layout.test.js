@@ -257,6 +257,24 @@ test("a program is one point of the roofline, with all the steps that lead to it
   assert.equal(drawRoofline({ ...recording(), machine: {} }, "memory", 1, 600), "");
 });
 
+test("a program that is not timed yet stands where it is across, under its roof", () => {
+  const place = (/** @type {any} */ data) =>
+    drawRoofline(data, "memory", 3, 600)
+      .match(/class="point current( untimed)?".*?cx="([^"]*)" cy="([^"]*)"/)
+      ?.slice(1);
+  const timed = recording();
+  timed.programs[2].cost.gflops = 20; // on the roof of memory, at one operation a byte
+  const waits = recording();
+  Object.assign(waits.programs[2].cost, { gflops: Infinity, untimed: true, time: undefined });
+  const [mark, x, y] = place(waits) ?? [];
+  assert.equal(mark, " untimed");
+  assert.deepEqual([undefined, x, y], place(timed));
+  waits.programs[2].cost.gflops = 2.5; // as fast as the one before
+  assert.deepEqual([" untimed", x], place(waits)?.slice(0, 2));
+  assert.notEqual(place(waits)?.[2], y);
+  assert.match(drawRoofline(waits, "memory", 3, 600), /not timed yet, 1.00 operations a byte/);
+});
+
 test("points above the peak lie within the roofline", () => {
   const slow = { ...recording(), machine: { peak_gflops: 0.5, bandwidth: { memory: 20 } } };
   const svg = drawRoofline(slow, "memory", 1, 600);

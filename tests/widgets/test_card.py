@@ -95,6 +95,21 @@ def test_the_form_without_scripts_says_the_same():
     assert "<script" not in html
 
 
+def test_its_picture_has_the_program_and_the_marks():
+    """For where scripts do not run, as on GitHub."""
+    card = exercises.exercise("03.2", seed="ada")
+    (before,) = card._pictures()
+    assert "with" in before and "T.block" in before and "✓" not in before
+    assert all(row["title"] in before for row in card.task["rows"])
+    card.check(card.source.wrong[0].answer)
+    (after,) = card._pictures()
+    marks = card.marks["rows"]
+    assert after.count("✓") == sum(row["points"] == row["of"] for row in marks) > 0
+    assert after.count("✗") == sum(row["points"] < row["of"] for row in marks) > 0
+    data, _ = card._repr_mimebundle_()
+    assert data["text/html"].startswith('<p><img alt="03.2') and "<script" not in data["text/html"]
+
+
 def test_programs_in_a_statement_keep_their_lines(chromium, tmp_path):
     card = exercises.exercise("01.3", seed="ada")
     assert card.task["statement"].count("```python") == 6

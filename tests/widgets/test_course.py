@@ -135,21 +135,32 @@ def test_lessons_that_need_torch_say_so_at_the_top():
             assert all("".join(c["source"]).startswith("%%needs torch") for c in imports)
 
 
+#: of lessons that need torch: how many of their cells do, and what those without it print
+WITHOUT = {"11_frameworks": (6, ""), "23_a_small_language_model": (12, "right sentences: ")}
+
+
+def test_each_lesson_that_needs_torch_is_tried_without():
+    assert {one.path.stem for one in lessons(NOTEBOOKS) if "torch" in one.needs} == set(WITHOUT)
+
+
 @pytest.mark.slow
-def test_lesson_11_runs_without_torch(tmp_path):
+@pytest.mark.parametrize("lesson", WITHOUT)
+def test_a_lesson_runs_as_far_as_it_can_without_torch(tmp_path, lesson):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise ImportError('none here')")
     out = tmp_path / "out.ipynb"
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", ""), str(ROOT)])
     done = subprocess.run(
-        [sys.executable, "-m", "mlc_lab.cli", "run", str(NOTEBOOKS / "11_frameworks.ipynb"), "-o",
+        [sys.executable, "-m", "mlc_lab.cli", "run", str(NOTEBOOKS / f"{lesson}.ipynb"), "-o",
          str(out)], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True,
         timeout=300)  # fmt: skip
     assert done.returncode == 0, done.stderr
     cells = json.loads(out.read_text(encoding="utf-8"))["cells"]
     said = ["".join("".join(o.get("text", "")) for o in c["outputs"])
             for c in cells if "".join(c["source"]).startswith("%%needs torch")]
-    assert len(said) >= 6
+    least, printed = WITHOUT[lesson]
+    assert len(said) >= least and printed in "".join(
+        "".join(o.get("text", "")) for c in cells for o in c.get("outputs", []))
     assert all("passed over: it needs torch" in text and "%pip install torch" in text
                for text in said)
     assert all(c.get("execution_count") for c in cells if c["cell_type"] == "code")

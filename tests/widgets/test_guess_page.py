@@ -100,6 +100,28 @@ def test_a_refused_step_shows_its_reason_once_guessed(page):
 
 
 @browser
+def test_why_is_said_after_a_guess_and_not_before(chromium, tmp_path):
+    """Whether the guess was right or wrong; of a step of which nothing is known, nothing."""
+    recording = handmade.recording()
+    recording.steps[1].why = ["The loops run <b>the same</b> way."]
+    recording.steps[2].why = ["L1 misses 90 % fewer.", "A vector has 8 lanes."]
+    recording.html(tmp_path / "why.html", guess=True)
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "why.html").as_uri())
+        page.wait_for_selector(".guess-card")
+        reasons = page.locator(".why li")
+        for n, truth in enumerate(TRUTH[:3], 1):
+            wrong = {"faster": "slower", "same": "faster"}[truth[1]]
+            for why in recording.steps[n].why:
+                assert why.replace("<", "&lt;") not in page.content() and why not in page.content()
+            assert reasons.count() == len(recording.steps[n - 1].why)  # of the step that is shown
+            guess(page, "legal", wrong if n == 2 else names(truth)[1])
+            assert reasons.all_inner_texts() == recording.steps[n].why
+            assert page.locator(".why").is_visible()
+            onward(page)
+
+
+@browser
 def test_one_has_to_say_something_first(page):
     page.get_by_role("button", name="Reveal").click()
     assert "Say first" in page.locator(".guess-note").inner_text()

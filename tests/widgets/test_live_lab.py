@@ -38,14 +38,17 @@ def lab(tmp_path_factory, chromium):
         yield server
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_what_is_dragged_is_computed(lab, chromium, scheme):
+@pytest.mark.parametrize("path, scheme", [
+    ("lab/workspaces/{name}/tree/", "light"), ("lab/workspaces/{name}/tree/", "dark"),
+    ("notebooks/", "light"),
+], ids=["light", "dark", "notebook7"])  # fmt: skip
+def test_what_is_dragged_is_computed(lab, chromium, path, scheme):
     with open_page(chromium, scheme=scheme, width=1600,
                    ours=lambda error: "blob:" in (error.stack or "")) as page:
-        name = f"live_{scheme}.ipynb"
+        name = f"live_{path[:3]}_{scheme}.ipynb"
         lab.write(name, ("markdown", "A tile of {live:tile} columns, and `{live:tile}` as code."),
                   SHOW, "view.set('tile', 32)")
-        lab.open(page, name)
+        lab.open(page, name, path)
         lab.run_all(page)
         view = page.locator(".mlc.live")
         view.locator(".program .l").first.wait_for()
@@ -62,7 +65,11 @@ def test_what_is_dragged_is_computed(lab, chromium, scheme):
         assert number.inner_text() == "16" and number.count() == 1
         number.press("ArrowLeft")
         view.locator(".program").get_by_text("T.vectorized(8)").wait_for()
-        number.press("ArrowRight")
+        box = number.bounding_box()
+        page.mouse.move(box["x"] + 2, box["y"] + 5)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 18, box["y"] + 5, steps=4)
+        page.mouse.up()
         view.locator(".program").get_by_text("T.vectorized(16)").wait_for()
         view.get_by_label("vectorize").uncheck()
         view.locator(".program").get_by_text("T.grid(32, 2, 32, 16)").wait_for()

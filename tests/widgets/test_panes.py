@@ -2,8 +2,11 @@
 
 import pytest
 from browser import open_page
+from observe.gpu.programs import square_tiles
 from observe.schedules import module, schedule
 
+import mlc_lab
+from mlc_lab.observe import accesses
 from mlc_lab.observe.session import record
 from mlc_lab.observe.workbench import Workbench
 from mlc_lab.schedule import Schedule
@@ -39,6 +42,8 @@ def urls(tmp_path_factory):
     widgets.compare(long_lines(), Schedule(from_source(LONG)), "two").html(folder / "compare.html")
     Workbench(long_lines()).html(folder / "workbench.html")
     record(schedule(Schedule(module()))).recording.html(folder / "short.html")
+    accesses(from_source(LONG)).html(folder / "access.html", "1K:2")
+    mlc_lab.record_threads(square_tiles(32, 16, 2)).html(folder / "threads.html")
     return {path.stem: path.as_uri() for path in folder.iterdir()}
 
 
@@ -164,3 +169,45 @@ def test_code_beside_a_program_is_wrapped_too(chromium, tmp_path):
         line = page.locator(".code-view .pane").first.locator(".l", has_text="B[vi] =")
         line.click()
         assert page.locator(".code-view .machine .l.rel").count() > 0
+
+
+#: of a view that has no `.pane`: what has long lines, and what is made higher
+OTHERS = [("access", "pre.program", "pre.program"), ("threads", "pre.statement", ".timeline > svg")]
+
+
+@pytest.mark.parametrize("view, lines, tall", OTHERS, ids=[view for view, *_ in OTHERS])
+def test_views_without_such_panes_have_the_same_tools(chromium, urls, view, lines, tall):
+    with open_page(chromium, width=1000) as page:
+        page.goto(urls[view])
+        text, pane, grip = page.locator(lines), page.locator(tall), page.get_by_role("separator")
+
+        def height():
+            return round(pane.evaluate("e => e.getBoundingClientRect().height"))
+
+        assert text.evaluate(WIDER)
+        wrap = page.get_by_role("button", name="Wrap long lines")
+        wrap.click()
+        assert not text.evaluate(WIDER) and wrap.get_attribute("aria-pressed") == "true"
+        wrap.click()
+        assert text.evaluate(WIDER)
+        first = height()
+        grip.focus()
+        page.keyboard.press("ArrowDown")
+        assert height() == first + 40
+        page.keyboard.press("Home")
+        box = grip.bounding_box()
+        page.mouse.move(box["x"] + 60, box["y"] + 5)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 60, box["y"] + 125, steps=4)
+        page.mouse.up()
+        page.mouse.move(box["x"] + 60, box["y"] + 300)
+        assert height() == first + 120
+        grip.dblclick()
+        assert height() == first
+        page.get_by_role("button", name="Full screen").click()
+        leave = page.get_by_role("button", name="Leave the full screen")
+        leave.wait_for()
+        assert height() > first
+        leave.click()
+        page.get_by_role("button", name="Full screen", exact=True).wait_for()
+        assert height() == first

@@ -1,13 +1,17 @@
 """The report of a class as a page without a kernel, and with one that opens an answer."""
 
+import re
+
 import pytest
 from browser import open_page
 from small_class import small_class
 
 from mlc_lab import exercises
+from mlc_lab.exercises.teach.class_report import counts
 from mlc_lab.exercises.teach.roster import file_name
 
 pytest.importorskip("anywidget")
+from mlc_lab_widgets.picture import CHART
 
 
 @pytest.fixture(scope="module")
@@ -112,3 +116,15 @@ def test_it_is_read_in_chinese(folder, monkeypatch):
     text, html = view._static()
     assert "16 份答案，9 份做对" in text and "4 份错法相同" in html
     assert not any(" are asked for" in said for said in view.data["texts"])
+
+
+def test_its_picture_has_a_bar_for_each_exercise(view):
+    """As long as the part of the points that was reached on average."""
+    (picture,) = view._pictures()
+    widths = [float(w) for w in re.findall(r'width="([\d.]+)"[^>]*stroke=', picture)]
+    means = [found["mean"] / exercise["of"]
+             for exercise, found in zip(view.data["exercises"], counts(view.data))]
+    assert [w / CHART[0] * 2 for w in widths] == pytest.approx(means, abs=0.02)
+    assert all(exercise["title"] in picture for exercise in view.data["exercises"])
+    assert "solved: 9 of 16" in picture
+    assert "data:image/svg+xml" in view._repr_mimebundle_()[0]["text/html"]

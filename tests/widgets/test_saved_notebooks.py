@@ -17,6 +17,14 @@ pytest.importorskip("anywidget")
 nbformat = pytest.importorskip("nbformat")
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
+#: of a schedule, as one types them
+LINES = """\
+i, j, k = sch.get_loops("Y")
+j0, j1 = sch.split(j, factors=[None, live("tile", 8)])
+sch.vectorize(j1)
+"""
+#: the scripts of those whose cell has another name
+SCRIPTS = {"forms": "live", "magic": "typed"}
 KEPT = "application/vnd.mlc-lab.view+json"
 LAB = "lab/workspaces/{name}/tree/"
 #: a cell that shows each view, by name
@@ -24,6 +32,7 @@ CELLS = {
     "stepper": """\
 import handmade
 import mlc_lab, mlc_lab_widgets
+%load_ext mlc_lab
 view = mlc_lab_widgets.Stepper(handmade.recording())
 view""",
     "comparison": """\
@@ -53,7 +62,8 @@ bench = mlc_lab.workbench(product())
 bench""",
     "live": """\
 from mlc_lab.schedule import Schedule
-sch = Schedule(product())
+Named = product()
+sch = Schedule(Named)
 i, j, k = sch.get_loops("Y")
 j0, j1 = sch.split(j, factors=[None, mlc_lab.live("tile", 8)])
 choices = sch.live(caches="1K:2, 8K:4")
@@ -62,6 +72,18 @@ choices""",
 from observe.test_typed import PROGRAM, SCHEDULE
 typed = mlc_lab.type_live(PROGRAM + SCHEDULE, caches="1K:2, 8K:4")
 typed""",
+    "forms": """\
+from observe.test_live import tiled
+from observe.test_live_forms import by_rows
+forms = mlc_lab.explore_live({"columns": tiled([4, 8], 8), "rows": by_rows()},
+                             caches="1K:2, 8K:4")
+forms""",
+    "magic": f"""\
+%%live Named --caches "1K:2, 8K:4"
+{LINES}""",
+    "webgpu": """\
+from test_webgpu_page import kernels
+kernels().show()""",
     "card": """\
 from mlc_lab import exercises
 card = exercises.exercise("01.1", seed="ada")
@@ -153,7 +175,8 @@ def test_all_views_are_kept_within_their_limits(saved):
         for output in cell["outputs"]:
             kept = output.get("data", {}).get(KEPT)
             if kept and "view" in kept:
-                assert kept["view"] == name and kept["alone"].get("live", False) is False
+                assert kept["view"] == SCRIPTS.get(name, name)
+                assert kept["alone"].get("live", False) is False
                 assert len(json.dumps(output)) < 300_000
     assert sum(KEPT in json.dumps(c["outputs"]) for c in notebook["cells"]) == len(CELLS) - 1
 
@@ -204,6 +227,18 @@ def test_every_view_is_drawn_and_can_be_used(lab, chromium, path, scheme):
         typed = shown(page, "typed")
         assert "T.vectorized(16)" in typed.locator(".program").inner_text()
         assert 'live("tile", 16)' in typed.locator(".lines").inner_text()
+        forms = shown(page, "forms")
+        forms.get_by_role("radio", name="columns").focus()
+        page.keyboard.press("ArrowDown")
+        assert forms.get_by_role("radio", name="rows").is_checked()
+        forms.get_by_role("slider", name="rows", exact=True).wait_for()
+        magic = shown(page, "magic")
+        assert "T.vectorized(8)" in magic.locator(".program").inner_text()
+        magic.get_by_role("slider", name="tile").press("ArrowRight")
+        magic.locator(".program").get_by_text("T.vectorized(16)").first.wait_for()
+        gpu = shown(page, "webgpu")
+        gpu.get_by_label("tile, right").select_option("64")
+        assert "4096 threads" in gpu.locator(".lane").nth(1).locator(".facts").inner_text()
         card = shown(page, "card")
         assert "01.1" in card.inner_text()
         report = shown(page, "report")
@@ -267,6 +302,12 @@ def test_an_untrusted_notebook_shows_text(lab, chromium, path):
         report = page.locator(".jp-Notebook .jp-CodeCell").nth(NAMES.index("report"))
         report.get_by_text("answers: 16, solved: 9").first.wait_for()
         assert page.locator(".mlc").count() == 0
+        for name in NAMES[:-1]:
+            cell = page.locator(".jp-Notebook .jp-CodeCell").nth(NAMES.index(name))
+            picture = cell.locator(".jp-OutputArea-output img").first
+            picture.scroll_into_view_if_needed()
+            assert picture.evaluate("image => image.naturalWidth") > 100, name
+            assert picture.get_attribute("alt")
 
 
 #: what may be wrong with what a notebook has kept: how, and what is said of it
@@ -319,6 +360,6 @@ def test_what_was_too_large_is_said_once(lab, chromium):
 def test_html_for_pages_has_the_pictures(saved, tmp_path):
     nbconvert = pytest.importorskip("nbconvert")
     html, _ = nbconvert.HTMLExporter().from_notebook_node(nbformat.reads(saved, 4))
-    # two of the comparison; none of the card and of the report, which are text
-    assert html.count('src="data:image/svg+xml;base64,') == len(CELLS) - 2
+    # two of the comparison
+    assert html.count('src="data:image/svg+xml;base64,') == len(CELLS)
     assert "model not found" not in html and "Steps of" in html

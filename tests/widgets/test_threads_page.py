@@ -88,3 +88,19 @@ def test_sliders_say_what_would_lift_the_limit(chromium, tiles, tmp_path):
         slider.press("End")
         follows = page.locator(".amount").nth(1).locator(".follows")
         assert "▼" in follows.inner_text() and "limited by registers" in follows.inner_text()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("made", [lambda: copies("t"), lambda: copies("0"),
+                                  lambda: through_shared("t * 2", "t")],
+                         ids=["side by side", "all one", "conflicts"])
+def test_no_number_of_a_lane_is_cut_on_a_narrow_page(chromium, made, tmp_path):
+    with open_page(chromium, width=360) as page:
+        opened(page, mlc_lab.record_threads(made(), TAG), tmp_path)
+        for _ in range(2):
+            assert page.locator(".memory .cell").count() > 0
+            cut = page.locator(".lanes button, .cell, .number, .from, .used").evaluate_all(
+                "all => all.filter(e => e.scrollWidth > e.clientWidth).map(e => e.textContent)")
+            assert cut == []
+            page.get_by_role("button", name="Next instruction").click()
+        assert page.evaluate("document.documentElement.scrollWidth") == 360

@@ -10,6 +10,7 @@ from typed_page import serve
 pytest.importorskip("anywidget")
 import mlc_lab
 from mlc_lab.observe.typed import Typed
+from mlc_lab_widgets import live
 from mlc_lab_widgets.typed import write
 
 pytestmark = pytest.mark.browser
@@ -284,6 +285,33 @@ def test_a_page_with_an_error_shows_it(chromium, tmp_path):
         page.goto((tmp_path / "typed.html").as_uri())
         page.wait_for_selector(".lines > div[data-error]")
         assert page.locator(".program.stale").count() == 1 and "j_1" in program(page)
+
+
+def test_a_page_that_would_be_too_large_leaves_out_what_is_farthest(chromium, exported, tmp_path,
+                                                                    monkeypatch):
+    """The text that is shown and what follows from it stay."""
+    source = exported[1].source
+
+    def written(budget):
+        monkeypatch.setattr(live, "BUDGET", budget)
+        text = write(source)
+        data = text.split('type="application/json"')[1].split(">", 1)[1].split("<")[0]
+        return text, json.loads(data)["all"]
+
+    whole, all_ = written(10_000_000)
+    size = len(whole.encode())
+    fits, some = written(size - 2000)
+    assert len(fits.encode()) <= size - 2000 and len(all_) > 2
+    assert source.at.key in some and some[source.at.key] == all_[source.at.key]
+    least, own = written(1)
+    assert list(own) == [source.at.key]
+    (tmp_path / "typed.html").write_text(least, encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "typed.html").as_uri())
+        page.wait_for_selector(".mlc.typed .program .l")
+        assert page.evaluate(TEXT) == BOTH
+        page.get_by_role("slider", name="tile").press("ArrowRight")
+        page.get_by_text("This page does not have what follows").wait_for()
 
 
 def test_nothing_that_can_be_read(chromium, tmp_path):

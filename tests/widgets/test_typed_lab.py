@@ -21,14 +21,17 @@ def lab(tmp_path_factory, chromium):
         yield server
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_cell_is_typed(lab, chromium, scheme):
+@pytest.mark.parametrize("path, scheme", [
+    ("lab/workspaces/{name}/tree/", "light"), ("lab/workspaces/{name}/tree/", "dark"),
+    ("notebooks/", "dark"),
+], ids=["light", "dark", "notebook7"])  # fmt: skip
+def test_a_cell_is_typed(lab, chromium, path, scheme):
     with open_page(chromium, scheme=scheme, width=1600,
                    ours=lambda error: "blob:" in (error.stack or "")) as page:
-        name = f"typed_{scheme}.ipynb"
+        name = f"typed_{path[:3]}_{scheme}.ipynb"
         cell = f"%%live Product --caches '1K:2, 8K:4'\n{SCHEDULE}"
         lab.write(name, "%load_ext mlc_lab", NAMED, cell)
-        lab.open(page, name)
+        lab.open(page, name, path)
         lab.run_all(page)
         view = page.locator(".mlc.typed")
         view.locator(".program").get_by_text("T.vectorized(8)").first.wait_for()

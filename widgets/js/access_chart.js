@@ -1,10 +1,10 @@
 // The pictures of the access view that are no grid: the accesses over time, and how far apart the
 // uses of a line are.
 
-import { escapeHTML, h, sure } from "./dom.js";
+import { escapeHTML, h, heads, sure } from "./dom.js";
 import { t } from "./words.js";
 
-/** @import { Result } from "./access.js" */
+/** @import { Result } from "./access_view.js" */
 
 /** @typedef {{ from: number, to: number, found: number[] }} Bin accesses of some reuse distances */
 
@@ -156,7 +156,7 @@ export function reuseChart(bins, result, width) {
  * @param {Result} result
  */
 export function reuseTable(bins, result) {
-  const heads = [
+  const names = [
     t("distance in lines"),
     "accesses",
     ...result.names.map((name) => t("found in {level}", { level: name })),
@@ -164,15 +164,7 @@ export function reuseTable(bins, result) {
   return h(
     "table",
     {},
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((text) => h("th", { scope: "col" }, text)),
-      ),
-    ),
+    heads(names),
     h(
       "tbody",
       {},

@@ -5,7 +5,7 @@ import { h, later, sure } from "./dom.js";
 import { LEVEL_SIGNS } from "./access_chart.js";
 import { t } from "./words.js";
 
-/** @import { Access, Result, Trace } from "./access.js" */
+/** @import { Access, Result, Trace } from "./access_view.js" */
 
 /** @typedef {Record<"edge" | "bg" | "fg" | "soft" | "resident" | "came" | "mark" | "ink", string> & { levels: string[] }} Colours */
 

@@ -2,7 +2,7 @@
 //
 // Python (widgets/card.py) checks the answer; this draws what it says and sends what was filled in.
 
-import { render as renderAccesses } from "./access.js";
+import { renderAccesses } from "./access_view.js";
 import { h, later, sure } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { MarkedPicture } from "./marks.js";

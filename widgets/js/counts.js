@@ -1,7 +1,7 @@
 // Counts of cache misses in the stepper: among the facts of a step, as columns over all steps, and
 // as a roofline. They are exact and made in Python (mlc_lab/observe/count_steps.py).
 
-import { bytesText, closest, digits, duration, h, later, percent, sure } from "./dom.js";
+import { bytesText, closest, digits, duration, h, heads, later, percent, sure } from "./dom.js";
 import { bytesByLevel, drawRoofline } from "./roofline.js";
 import { t } from "./words.js";
 
@@ -245,7 +245,7 @@ export class CountsPanel {
       ),
     );
     const sharing = this.recording.programs.some((p) => countsOf(p.cost)?.sharing);
-    const heads = [
+    const columns = [
       t("step"),
       t("time"),
       "GFLOP/s",
@@ -286,23 +286,12 @@ export class CountsPanel {
           ? null
           : h(
               "td",
-              { class: "uncounted", colspan: heads.length - 1 - cells.length },
+              { class: "uncounted", colspan: columns.length - 1 - cells.length },
               step.error ? t("refused: nothing changed") : t("not counted"),
             ),
       );
     });
-    this.table.replaceChildren(
-      h(
-        "thead",
-        {},
-        h(
-          "tr",
-          {},
-          heads.map((t) => h("th", { scope: "col" }, t)),
-        ),
-      ),
-      h("tbody", {}, rows),
-    );
+    this.table.replaceChildren(heads(columns), h("tbody", {}, rows));
     const caches = (machine.caches || []).map(
       (c) => `${c.name} ${binary(c.size)} ${c.ways}-way ${c.replacement}`,
     );

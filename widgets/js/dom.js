@@ -29,6 +29,67 @@ export function h(tag, attributes = {}, ...children) {
 }
 
 /**
+ * A button with a picture, which says its name when pointed at.
+ * @param {string} label
+ * @param {string} path of the picture, in 16 by 16
+ * @param {() => void} onclick
+ */
+export function iconButton(label, path, onclick) {
+  const button = h("button", { type: "button", onclick });
+  setIcon(button, label, path);
+  return button;
+}
+
+/**
+ * @param {HTMLElement} button
+ * @param {string} label
+ * @param {string} path
+ */
+export function setIcon(button, label, path) {
+  button.setAttribute("aria-label", label);
+  button.title = label;
+  button.innerHTML = `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
+}
+
+/**
+ * The heads of the columns of a table.
+ * @param {string[]} texts
+ */
+export const heads = (texts) =>
+  h(
+    "thead",
+    {},
+    h(
+      "tr",
+      {},
+      texts.map((text) => h("th", { scope: "col" }, text)),
+    ),
+  );
+
+/**
+ * Follow a pointer that was pressed on an element until it is let go.
+ * @param {PointerEvent} event
+ * @param {HTMLElement} element
+ * @param {(now: PointerEvent) => void} onmove
+ * @param {(last: PointerEvent) => void} [onend] also where the pointer was taken away
+ */
+export function drag(event, element, onmove, onend) {
+  const over = new AbortController();
+  const { signal } = over;
+  element.setPointerCapture(event.pointerId);
+  element.addEventListener("pointermove", onmove, { signal });
+  for (const name of /** @type {const} */ (["pointerup", "pointercancel"]))
+    element.addEventListener(
+      name,
+      (last) => {
+        over.abort();
+        onend?.(last);
+      },
+      { signal },
+    );
+}
+
+/**
  * The value of a field until `build` or `load` gives it one, which the constructor calls.
  * @returns {any}
  */

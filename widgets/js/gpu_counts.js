@@ -1,7 +1,7 @@
 // Counts of a GPU in the stepper: among the facts of a step, and as columns over all steps. They are
 // made in Python (mlc_lab/observe/gpu/steps.py).
 
-import { digits, duration, h } from "./dom.js";
+import { digits, duration, h, heads } from "./dom.js";
 import { t } from "./words.js";
 
 /**
@@ -86,17 +86,7 @@ export function gpuTable(recording, go) {
       h(
         "table",
         { class: "counts" },
-        h(
-          "thead",
-          {},
-          h(
-            "tr",
-            {},
-            ...[t("step"), t("modelled time"), ...names].map((name) =>
-              h("th", { scope: "col" }, name),
-            ),
-          ),
-        ),
+        heads([t("step"), t("modelled time"), ...names]),
         h("tbody", {}, ...rows),
       ),
     ),

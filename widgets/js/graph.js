@@ -3,7 +3,17 @@
 // Draws a graph (see mlc_lab/observe/graph.py) that is laid out already, and knows nothing of
 // compilers. The model is anywidget's in a notebook and an object like it in an exported page.
 
-import { bytesText, closest, copyButton, escapeHTML, h, later, OWN_KEYS, sure } from "./dom.js";
+import {
+  bytesText,
+  closest,
+  copyButton,
+  drag,
+  escapeHTML,
+  h,
+  later,
+  OWN_KEYS,
+  sure,
+} from "./dom.js";
 import { tokens } from "./highlight.js";
 import { PaneTools } from "./panes.js";
 import { SVG, svg } from "./svg.js";
@@ -460,15 +470,8 @@ export class GraphDrawing {
       this.pane.scrollLeft = scrollLeft - (now.clientX - event.clientX);
       this.pane.scrollTop = scrollTop - (now.clientY - event.clientY);
     };
-    const stop = () => {
-      this.pane.removeEventListener("pointermove", move);
-      this.pane.classList.remove("dragging");
-    };
     this.pane.classList.add("dragging");
-    this.pane.setPointerCapture(event.pointerId);
-    this.pane.addEventListener("pointermove", move);
-    this.pane.addEventListener("pointerup", stop, { once: true });
-    this.pane.addEventListener("pointercancel", stop, { once: true });
+    drag(event, this.pane, move, () => this.pane.classList.remove("dragging"));
   }
 
   // -- going about

@@ -3,10 +3,10 @@
 // Python (widgets/live.py) says what can be chosen and what was found; here it is drawn. A state has
 // a value for each knob. In a page without a kernel the states that were computed lie in the page.
 
-import { render as renderAccesses } from "./access.js";
+import { renderAccesses } from "./access_view.js";
 import { countFacts } from "./counts.js";
 import { newLines } from "./diff.js";
-import { closest, copyButton, duration, escapeHTML, h, later, spreadOf } from "./dom.js";
+import { closest, copyButton, drag, duration, escapeHTML, h, later, spreadOf } from "./dom.js";
 import { tokens } from "./highlight.js";
 import { InnerLoopPane } from "./inner_loop.js";
 import { changeOf, drawChoices } from "./live_chart.js";
@@ -147,7 +147,7 @@ export class Live {
 
   build() {
     this.busy = h("span", { class: "busy", role: "status", "aria-live": "polite" });
-    this.#why = h("ul", { class: "why", "aria-live": "polite" });
+    this.#why = h("ul", { class: "why", "aria-live": "polite", tabindex: "-1" });
     this.program = h("div", {
       class: "pane program",
       role: "region",
@@ -421,7 +421,6 @@ export class Live {
   #drag(event, list, from, move) {
     const chips = [...list.querySelectorAll("button")];
     const chip = chips[from];
-    chip.setPointerCapture(event.pointerId);
     chip.classList.add("held");
     /** @param {PointerEvent} now */
     const place = (now) => {
@@ -431,14 +430,12 @@ export class Live {
       });
       return centres.indexOf(Math.min(...centres));
     };
-    const end = (/** @type {PointerEvent} */ last) => {
+    /** @param {PointerEvent} last */
+    const end = (last) => {
       chip.classList.remove("held");
-      chip.removeEventListener("pointerup", end);
-      chip.removeEventListener("pointercancel", end);
       if (last.type === "pointerup") move(from, place(last));
     };
-    chip.addEventListener("pointerup", end);
-    chip.addEventListener("pointercancel", end);
+    drag(event, chip, () => {}, end);
   }
 
   // ------------------------------------------------------------------------------- the state
@@ -627,20 +624,21 @@ export class Live {
     /** @type {Data.LivePoint | undefined} */
     const point = all ? all[key] : this.model.get("point");
     this.drawControls();
-    if (!point) {
-      this.refusal.hidden = false;
-      this.refusal.textContent = t(
-        "This page does not have what follows from these choices together. " +
-          "With Python it is computed when it is asked for.",
-      );
-      return;
-    }
+    if (!point) return this.sayLacking();
     if (!all && point.key !== key) return; // the kernel is on its way
     const old = this.point;
     if (old && old.key !== point.key) this.#compareWith(old, point);
     if (!point.error || !this.#legal) this.#legal = point;
     this.point = point;
     this.drawPoint(old);
+  }
+
+  sayLacking() {
+    this.refusal.hidden = false;
+    this.refusal.textContent = t(
+      "This page does not have what follows from these choices together. " +
+        "With Python it is computed when it is asked for.",
+    );
   }
 
   /**
@@ -819,6 +817,12 @@ export class Live {
         ? said.map((text) => h("li", {}, text))
         : [h("li", { class: "none" }, none())]),
     );
+    this.#reachWhy();
+  }
+
+  /** What has to be scrolled can be reached by keys. */
+  #reachWhy() {
+    this.#why.tabIndex = this.#why.scrollHeight > this.#why.clientHeight ? 0 : -1;
   }
 
   #drawAssembly() {
@@ -853,7 +857,7 @@ export class Live {
       ...{ trace: found.trace, results: found.results, configuration: found.results.length - 1 },
       ...{ position: 0, error: "", live: false },
     });
-    this.#unwatch = renderAccesses({ model: this.#watched, el: this.#accessPlace });
+    this.#unwatch = renderAccesses({ model: this.#watched, el: this.#accessPlace }, PaneTools);
   }
 
   /** Draw the figures once for all that comes in one message. */
@@ -866,6 +870,7 @@ export class Live {
   drawFigures() {
     this.#soon = false;
     if (!this.point || !this.root.isConnected) return;
+    this.#reachWhy();
     const width = Math.floor(this.#charts.clientWidth);
     const knob = this.knobs[this.moved];
     const points = this.model.get("points") ?? {};
@@ -973,9 +978,13 @@ export class Live {
 
   #drawTrail() {
     const { key, cost, error } = this.point;
-    if (!error && cost.time && cost.counts?.levels) {
+    // As fast as the last one that was timed, until its own time is here.
+    for (const [visited, { cost }] of this.trail) if (cost.untimed) this.trail.delete(visited);
+    if (!error && cost.counts?.levels) {
+      const last = [...this.trail.values()].at(-1)?.cost.gflops ?? Infinity;
+      const known = cost.time ? cost : { ...cost, gflops: last, untimed: true };
       this.trail.delete(key);
-      this.trail.set(key, { label: this.label(), cost, state: this.point.state });
+      this.trail.set(key, { label: this.label(), cost: known, state: this.point.state });
       while (this.trail.size > TRAIL) this.trail.delete([...this.trail.keys()][0]);
     }
     const visited = [...this.trail.values()];

@@ -1,7 +1,7 @@
 // The loop nest on the page of choices: loops are boxes within boxes, and what is new is marked. The
 // loops that an open order puts in order are dragged up and down, or moved with ↑ and ↓.
 
-import { h } from "./dom.js";
+import { drag, h } from "./dom.js";
 import { newLines } from "./diff.js";
 import { t } from "./words.js";
 
@@ -145,7 +145,6 @@ export class NestPane {
     });
     bar.addEventListener("pointerdown", (event) => {
       if (event.button !== 0) return;
-      bar.setPointerCapture(event.pointerId);
       const others = this.bars().filter((one) => one.dataset.place?.startsWith(`${knob} `));
       /** @type {HTMLElement} */
       let target = bar;
@@ -161,17 +160,12 @@ export class NestPane {
       };
       /** @param {PointerEvent} last */
       const end = (last) => {
-        bar.removeEventListener("pointermove", move);
-        bar.removeEventListener("pointerup", end);
-        bar.removeEventListener("pointercancel", end);
         bar.classList.remove("held");
         for (const one of others) one.classList.remove("drop");
         const to = order.indexOf(Number(target.dataset.place?.split(" ")[1]));
         if (last.type === "pointerup") this.onmove(knob, from, to);
       };
-      bar.addEventListener("pointermove", move);
-      bar.addEventListener("pointerup", end);
-      bar.addEventListener("pointercancel", end);
+      drag(event, bar, move, end);
     });
   }
 }

@@ -3,16 +3,13 @@
 // A view puts `tools` into its bar and `grip` below its panes. The style gives every pane the height
 // it has by itself and `--more` (stepper.css), and wraps lines within `.wrap`.
 
-import { h } from "./dom.js";
+import { drag, h, iconButton, setIcon } from "./dom.js";
 import { t } from "./words.js";
 
 const STEP = 40; // pixels that an arrow key adds
 const LEAST = -200;
 const MOST = 2000;
 
-/** @param {string} path */
-const glyph = (path) =>
-  `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 const OUT = "M2 6V2h4M10 2h4v4M14 10v4h-4M6 14H2v-4";
 const IN = "M6 2v4H2M10 2v4h4M10 14v-4h4M6 14v-4H2";
 
@@ -40,20 +37,7 @@ export class PaneTools {
     this.#onwrap = onwrap;
     this.#more = 0; // pixels, by the reader
     this.#room = 0; // and those that a full screen has to give
-    /**
-     * @param {string} label
-     * @param {string} path
-     * @param {() => void} onclick
-     */
-    const button = (label, path, onclick) =>
-      h("button", {
-        type: "button",
-        "aria-label": label,
-        title: label,
-        html: glyph(path),
-        onclick,
-      });
-    this.#wrap = button(
+    this.#wrap = iconButton(
       t("Wrap long lines"),
       "M2 3h12M2 8h10a2.2 2.2 0 0 1 0 4.5H8M2 13h3M10 10l-2.5 2.5L10 15",
       () => {
@@ -63,7 +47,7 @@ export class PaneTools {
       },
     );
     this.#wrap.hidden = !onwrap;
-    this.#full = button(t("Full screen"), OUT, () => this.#fill(!this.#filled));
+    this.#full = iconButton(t("Full screen"), OUT, () => this.#fill(!this.#filled));
     this.tools = h("span", { class: "pane-tools" }, this.#wrap, this.#full);
     this.grip = h("div", {
       class: "grip",
@@ -136,12 +120,7 @@ export class PaneTools {
   #drag(event) {
     if (event.button !== 0) return;
     const from = this.#more - event.clientY;
-    /** @param {PointerEvent} now */
-    const move = (now) => this.#setMore(from + now.clientY);
-    const stop = () => this.grip.removeEventListener("pointermove", move);
-    this.grip.setPointerCapture(event.pointerId);
-    this.grip.addEventListener("pointermove", move);
-    this.grip.addEventListener("lostpointercapture", stop, { once: true });
+    drag(event, this.grip, (now) => this.#setMore(from + now.clientY));
   }
 
   /** Whether the view fills the screen, or, where the host does not allow that, the page. */
@@ -167,10 +146,7 @@ export class PaneTools {
   /** The view came to fill the screen, or went back: the panes take the room that is there. */
   #screen() {
     const on = this.#filled;
-    const label = on ? t("Leave the full screen") : t("Full screen");
-    this.#full.setAttribute("aria-label", label);
-    this.#full.title = label;
-    this.#full.innerHTML = glyph(on ? IN : OUT);
+    setIcon(this.#full, on ? t("Leave the full screen") : t("Full screen"), on ? IN : OUT);
     this.#room = 0;
     this.#setMore(this.#more);
     if (!on) return;

@@ -1,13 +1,16 @@
-// Numbers in prose that can be dragged: `{live:tile}` in the text of a notebook, or of the page,
-// becomes the value of the open number of that name. Dragging it sideways, or the arrow keys, choose
-// another one; it follows where the number is changed elsewhere.
+// Numbers in prose that can be dragged: `[16](#live:tile)` or `{live:tile}` in the text of a notebook,
+// or of the page, becomes the value of the open number of that name. Dragging it sideways, or the
+// arrow keys, choose another one; it follows where the number is changed elsewhere. The first form is
+// a link: where no view is it reads as a number, too.
 
-import { h } from "./dom.js";
+import { drag, h } from "./dom.js";
 import { t } from "./words.js";
 
 const NOTE = /\{live:([^{}\n]{1,80})\}/g;
 /** Where text is looked for: Markdown cells of JupyterLab, Notebook and exported notebooks. */
 const TEXTS = ".jp-RenderedMarkdown, .jp-MarkdownOutput, .text_cell_render, .mlc-prose";
+/** The links that are numbers; a page of the site has them without an address. */
+const LINKS = 'a[href^="#live:"], a[data-live]';
 /** What a view says of itself: the names of its numbers. Each view has a script of its own. */
 const NAMES = "data-live-names";
 /** Pixels of a drag for one choice. */
@@ -62,6 +65,19 @@ function nearest(place, text, name) {
       (best, each) => (!best || far(each) < far(best) ? each : best),
       /** @type {any} */ (null),
     );
+}
+
+/**
+ * The name in the address of a link.
+ * @param {any} link
+ * @returns {string}
+ */
+function namedBy({ dataset, hash }) {
+  try {
+    return dataset.live ?? decodeURIComponent(hash.slice("#live:".length));
+  } catch {
+    return ""; // no text of an address
+  }
 }
 
 /** @param {Data.Knob} knob */
@@ -122,6 +138,16 @@ export class Prose {
       own || nearest(place, text, name) === this.#home
         ? this.#knobs.findIndex((k) => isNumber(k) && k.name === name)
         : -1;
+    /** @type {NodeListOf<HTMLElement>} */
+    const links = text.querySelectorAll(LINKS);
+    for (const link of links) {
+      const name = namedBy(link);
+      const at = link.hidden ? -1 : find(name);
+      // what it says is a choice: else it is of a view that is not here yet
+      if (!this.#knobs[at]?.labels.includes(link.textContent ?? "")) continue;
+      link.hidden = true;
+      link.before(this.#number(at, name));
+    }
     // what a view took that is further away
     for (const element of text.querySelectorAll(".mlc-live-number")) {
       const name = element.getAttribute("aria-label") ?? "";
@@ -175,18 +201,8 @@ export class Prose {
     element.addEventListener("pointerdown", (event) => {
       event.preventDefault();
       element.focus();
-      element.setPointerCapture(event.pointerId);
       const [from, start] = [event.clientX, Number(this.#state[at])];
-      /** @param {PointerEvent} now */
-      const move = (now) => go(start + Math.round((now.clientX - from) / STEP));
-      const end = () => {
-        element.removeEventListener("pointermove", move);
-        element.removeEventListener("pointerup", end);
-        element.removeEventListener("pointercancel", end);
-      };
-      element.addEventListener("pointermove", move);
-      element.addEventListener("pointerup", end);
-      element.addEventListener("pointercancel", end);
+      drag(event, element, (now) => go(start + Math.round((now.clientX - from) / STEP)));
     });
     this.#numbers.push({ element, note: `{live:${name}}`, at });
     return element;
@@ -213,7 +229,13 @@ export class Prose {
     this.#observer.disconnect();
     clearTimeout(this.#waits);
     this.#home.removeAttribute(NAMES); // another view may take the texts
-    for (const { element, note } of this.#numbers) element.replaceWith(note);
+    for (const { element, note } of this.#numbers) {
+      const link = /** @type {HTMLElement | null} */ (element.nextElementSibling);
+      if (link?.hidden && link.matches(LINKS)) {
+        link.hidden = false;
+        element.remove();
+      } else element.replaceWith(note);
+    }
     this.#numbers = [];
   }
 }

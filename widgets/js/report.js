@@ -3,7 +3,7 @@
 // Draws what mlc_lab/exercises/teach/class_report.py has counted. All that students wrote is text.
 
 import { renderComparison } from "./comparison.js";
-import { digits, gunzip, h, later, percent } from "./dom.js";
+import { digits, gunzip, h, heads, later, percent } from "./dom.js";
 import { lineDiff } from "./line_diff.js";
 import { followTheme } from "./theme.js";
 import { speak, t } from "./words.js";
@@ -667,24 +667,11 @@ class Report {
 
 /**
  * A table with these heads.
- * @param {string[]} heads
+ * @param {string[]} names of its columns
  * @param {HTMLTableRowElement[]} rows
  */
-function table(heads, rows) {
-  return h(
-    "table",
-    {},
-    h(
-      "thead",
-      {},
-      h(
-        "tr",
-        {},
-        heads.map((text) => h("th", { scope: "col" }, text)),
-      ),
-    ),
-    h("tbody", {}, rows),
-  );
+function table(names, rows) {
+  return h("table", {}, heads(names), h("tbody", {}, rows));
 }
 
 /**

@@ -52,6 +52,7 @@ export function rooflinePoints(recording, level) {
         steps: [i],
         op: step.op,
         gflops: cost.gflops,
+        untimed: cost.untimed,
         intensity: counts.flops / bytes,
       });
   });
@@ -85,6 +86,9 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   if (!bandwidth || !peak || !width) return "";
   const points = rooflinePoints(recording, level);
   if (!points.length) return "";
+  // One that is not timed yet stands where it is known to be across, and no higher than its roof.
+  for (const p of points)
+    if (p.untimed) p.gflops = Math.min(p.gflops, peak, p.intensity * bandwidth[level]);
   const speeds = Object.values(bandwidth);
   const xs = points.map((p) => p.intensity);
   const [x0, x1] = [Math.min(...xs, 0.1) / 2, Math.max(...xs, peak / Math.min(...speeds)) * 3];
@@ -154,13 +158,13 @@ export function drawRoofline(recording, level, current, width, word = "step") {
     const left = typeof name === "string" && x(point.intensity) + 12 + 6.5 * name.length > width;
     const bound = Math.min(peak, point.intensity * bandwidth[level]);
     const said = t(
-      "{word} {steps}: {op}, {speed} GFLOP/s, " +
+      "{word} {steps}: {op}, {speed}, " +
         "{intensity} operations a byte; the roof here is {bound} GFLOP/s",
       {
         word: t(word),
         steps: point.steps.join(", "),
         op: point.op,
-        speed: digits(point.gflops),
+        speed: point.untimed ? t("not timed yet") : `${digits(point.gflops)} GFLOP/s`,
         intensity: digits(point.intensity),
         bound: digits(bound),
       },
@@ -170,7 +174,7 @@ export function drawRoofline(recording, level, current, width, word = "step") {
     const alone = here || named.every(([u, v]) => Math.abs(u - px) > 26 || Math.abs(v - py) > 12);
     if (alone) named.push([px, py]);
     svg +=
-      `<g class="point${here ? " current" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
+      `<g class="point${here ? " current" : ""}${point.untimed ? " untimed" : ""}" role="button" tabindex="0" data-lm-suppress-shortcuts="true" data-step="${point.steps[0]}" aria-label="${escapeHTML(said)}"${here ? ' aria-current="step"' : ""}>` +
       `<circle class="halo" cx="${px}" cy="${py}" r="11"/><circle cx="${px}" cy="${py}" r="${here ? 6 : 4.5}"/>` +
       (alone
         ? `<text x="${left ? px - 9 : px + 9}" y="${py + 4}"${left ? ' text-anchor="end"' : ""}>${escapeHTML(name)}</text>`

@@ -3,7 +3,7 @@
 // Draws a recording (see mlc_lab/observe/recording.py) and knows nothing of compilers. The model
 // is anywidget's in a notebook and an object with the same methods in an exported page.
 
-import { closest, copyButton, h, later, sure } from "./dom.js";
+import { closest, copyButton, h, iconButton, later, sure } from "./dom.js";
 import { drawChart } from "./chart.js";
 import { CountsPanel, countFacts } from "./counts.js";
 import { CodeSource, CodeView, LANGUAGES } from "./code_tabs.js";
@@ -30,10 +30,6 @@ const coloured = (text) =>
       i ? "\n" : "",
       ...tokens(line).map(([kind, part]) => h("span", { class: kind ? `t-${kind}` : "" }, part)),
     ]);
-
-/** @param {string} path */
-const icon = (path) =>
-  `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
 /**
  * Both programs of a step as loop nests.
@@ -205,14 +201,7 @@ export class Stepper {
      * @param {string} path
      * @param {() => number} target
      */
-    const button = (label, path, target) =>
-      h("button", {
-        type: "button",
-        "aria-label": label,
-        title: label,
-        html: icon(path),
-        onclick: () => this.show(target()),
-      });
+    const button = (label, path, target) => iconButton(label, path, () => this.show(target()));
     this.buttons = [
       button(t("First step"), "M3 2v12M13 2v12L5 8z", () => 0),
       button(t("Previous step"), "M11 2v12L4 8z", () => this.next(-1)),

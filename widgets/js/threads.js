@@ -4,6 +4,7 @@
 // Draws what `mlc_lab/observe/gpu/threads.py` recorded, and adds it up; it runs nothing.
 
 import { closest, h, later, OWN_KEYS } from "./dom.js";
+import { PaneTools } from "./panes.js";
 import { followTheme } from "./theme.js";
 import {
   BANKS,
@@ -81,6 +82,7 @@ class ThreadsView {
       role: "group",
       "aria-label": t("Threads"),
     });
+    this.panes = new PaneTools(model, this.root);
     this.build();
     this.stop = followTheme(this.root);
     for (const name of ["event", "warp", "lane"]) model.on(`change:${name}`, this.draw);
@@ -90,6 +92,7 @@ class ThreadsView {
 
   remove() {
     this.stop();
+    this.panes.remove();
     for (const name of ["event", "warp", "lane"]) this.model.off(`change:${name}`, this.draw);
   }
 
@@ -172,6 +175,7 @@ class ThreadsView {
       this.slider,
       this.place,
       this.warps,
+      this.panes.tools,
     );
     this.said = h("p", { class: "said", role: "status", "aria-live": "polite" });
     this.statement = h("pre", { class: "statement", tabindex: "0", "aria-label": t("Statement") });
@@ -189,6 +193,7 @@ class ThreadsView {
       this.lanes,
       this.memory,
       this.timeline(),
+      this.panes.grip,
       this.occupancy(),
       h(
         "details",
@@ -240,7 +245,7 @@ class ThreadsView {
     const svg = s("svg", {
       viewBox: `0 0 ${events.length} ${this.count * row}`,
       preserveAspectRatio: "none",
-      height: this.count * row,
+      style: `height: max(30px, ${this.count * row}px + var(--more, 0px))`,
       role: "img",
       "aria-label": t("Time line: {warps} warps, {events} events", {
         warps: this.count,

@@ -221,6 +221,10 @@ export class Typed extends Live {
     /** @type {Data.TypedPoint} */
     const point = all?.[this.keyOf(this.state)] ?? this.model.get("point");
     const old = this.point;
+    if (all && old && point.key !== this.keyOf(this.state)) {
+      this.drawControls();
+      return this.sayLacking();
+    }
     const settled = old && old.key !== point.key && (old.cost.counts || old.cost.inner);
     if (all) this.editor.show(point.text);
     // A slider may be further already: it stays where the hand is.

@@ -106,6 +106,8 @@ declare namespace Data {
     counts?: Counts;
     inner?: InnerLoop;
     gpu?: GPUCounts;
+    /** Whether the speed is not measured yet: another one stands in its place. */
+    untimed?: boolean;
   }
 
   /** Counts of a GPU: see `mlc_lab/observe/gpu/steps.py`. */

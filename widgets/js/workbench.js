@@ -4,7 +4,7 @@
 // the thing that was picked. All that is compiled, checked or measured happens in the kernel; with
 // none, as in an exported page, one can walk about in what was tried.
 
-import { closest, digits, duration, h, later, ofPeak, small, spreadOf } from "./dom.js";
+import { closest, digits, duration, h, iconButton, later, ofPeak, small, spreadOf } from "./dom.js";
 import { PaletteView } from "./palette.js";
 import { Programs } from "./program.js";
 import { PaneTools } from "./panes.js";
@@ -16,10 +16,6 @@ import { TreeView } from "./tree.js";
 import { speak, t } from "./words.js";
 
 const PATIENCE = 8000; // ms after which a kernel that says nothing is called silent
-
-/** @param {string} path */
-const glyph = (path) =>
-  `<svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d="${path}"/></svg>`;
 
 /**
  * @param {[string, string, string]} fact name, value and kind
@@ -125,21 +121,10 @@ export class WorkbenchView {
   // ------------------------------------------------------------------------------- the elements
 
   build() {
-    /**
-     * @param {string} label
-     * @param {string} path
-     * @param {() => void} action
-     */
-    const button = (label, path, action) =>
-      h("button", {
-        type: "button",
-        "aria-label": label,
-        title: label,
-        html: glyph(path),
-        onclick: action,
-      });
-    this.back = button(t("Undo"), "M8 2L3 6.5 8 11M3 6.5h6a4 4 0 0 1 0 8H6", () => this.undo());
-    this.forth = button(t("Redo"), "M8 2l5 4.5L8 11M13 6.5H7a4 4 0 0 0 0 8h3", () => this.redo());
+    this.back = iconButton(t("Undo"), "M8 2L3 6.5 8 11M3 6.5h6a4 4 0 0 1 0 8H6", () => this.undo());
+    this.forth = iconButton(t("Redo"), "M8 2l5 4.5L8 11M13 6.5H7a4 4 0 0 0 0 8h3", () =>
+      this.redo(),
+    );
     this.title = h("span", { class: "title" });
     this.now = h("code", { class: "now-op" });
     this.measureButton = h(
