@@ -13,11 +13,11 @@ from .matrices import RESULTS
 #: and the result; the best order; what goes along that loop, what stays, what is used again
 LAYOUTS: dict[str, dict] = {
     "j": {"A": "ik", "B": "kj", "C": "ij", "best": "ikj",
-          "along": "{C}[i, j] and B[k, j]", "stays": "A[i, k]", "again": "{C}"},
+          "one": "{C}[i, j]", "two": "B[k, j]", "stays": "A[i, k]", "again": "{C}"},
     "i": {"A": "ki", "B": "jk", "C": "ji", "best": "jki",
-          "along": "{C}[j, i] and A[k, i]", "stays": "B[j, k]", "again": "{C}"},
+          "one": "{C}[j, i]", "two": "A[k, i]", "stays": "B[j, k]", "again": "{C}"},
     "k": {"A": "ik", "B": "jk", "C": "ij", "best": "ijk",
-          "along": "A[i, k] and B[j, k]", "stays": "{C}[i, j]", "again": "A"},
+          "one": "A[i, k]", "two": "B[j, k]", "stays": "{C}[i, j]", "again": "A"},
 }
 #: orders that are better than the worst and not the best, and what misses most in the first of them
 OTHERS = {"j": ("ijk", "B", "kij"), "i": ("jik", "A", "kji"), "k": ("ikj", "B", "jik")}
@@ -54,7 +54,7 @@ def draw(rng: random.Random) -> dict[str, object]:
     return {"n": rng.choice([48, 64, 80]), "order": rng.choice(orders), "inner": inner,
             "outer": layout["best"][0], "right": ", ".join(layout["best"]), "C": out,
             "best": layout["best"],
-            **{name: layout[name].format(C=out) for name in ("along", "stays", "again")}}
+            **{name: layout[name].format(C=out) for name in ("one", "two", "stays", "again")}}
 
 
 EXERCISE = Exercise(
@@ -81,8 +81,8 @@ is outside, which is inside.""",
     hints=(
         "A line of the cache holds 16 numbers that stand side by side. Which loop goes along a row "
         "of two of the matrices?",
-        "With {inner} innermost, {along} go through memory one number a step, and {stays} stays "
-        "where it is.",
+        "With {inner} innermost, {one} and {two} go through memory one number a step, and {stays} "
+        "stays where it is.",
         "Of the two orders with {inner} inside, the one with {outer} outermost uses a row of "
         "{again} again and again: sch.reorder({right}).",
     ),

@@ -49,16 +49,17 @@ Factors need not divide {n}.""",
         row("counts", 3, f"at most {v.bound:,} misses", misses=v.bound, caches=CACHES),
     ],
     hints=(
-        "Which loop has to be innermost, so that B and {C} are used along their rows? That alone is "
-        "not enough: with i outside, all of B passes by for each row of {C}.",
-        "Split all three loops, and put the inner parts inside: a tile of A, of B and of {C} should "
-        "fit 4 KiB together. Three tiles of t by t numbers have 12 t² bytes.",
+        "Which loop has to be innermost, so that B and {C} are used along their rows? That alone "
+        "is not enough: with i outside, all of B passes by for each row of {C}.",
+        "Split all three loops, and put the inner parts inside: a tile of A, of B and of {C} "
+        "should fit 4 KiB together. Three tiles of t by t numbers have 12 t² bytes.",
         "t = 16: three tiles take 3 KiB, and a row of a tile is one line of the cache. "
         "sch.reorder(i0, j0, k0, i1, k1, j1).",
     ),
     reference=lambda v: tiled(v, 16, 16, 16),
     wrong=lambda v: [
-        Wrong(f'{v.loops} = sch.get_loops("{v.C}")\nsch.reorder(i, k, j)', 3, "Reading B misses most"),
+        Wrong(f'{v.loops} = sch.get_loops("{v.C}")\nsch.reorder(i, k, j)', 3,
+              "Reading B misses most"),
         Wrong(tiled(v, 8, 8, 8), 3, "are asked for at most"),
         Wrong(tiled(v, 32, 32, 32), 3, "are asked for at most"),
         Wrong(f'sch.get_loops("{v.C}")', 1, "a line of the cache has 64"),

@@ -35,11 +35,13 @@ class Module:
 
 
 def draw(rng: random.Random) -> dict[str, object]:
-    """A name, the size, a power of two, and a cache whose sets a column does not fit, but its lines do."""
+    """A name, the size, a power of two, and a cache whose sets a column does not fit, but its
+    lines do."""
     n, kib = rng.choice([(64, 8), (128, 16)])
     ways = rng.choice([4, 8])
-    return {"M": rng.choice(NAMES), "n": n, "kib": kib, "ways": ways, "map": rng.randrange(len(MAPS)),
-            "caches": f"{kib}K:{ways}, 256K:8", "row": 4 * n, "lines": 16 * kib,
+    return {"M": rng.choice(NAMES), "n": n, "kib": kib, "ways": ways,
+            "map": rng.randrange(len(MAPS)), "caches": f"{kib}K:{ways}, 256K:8",
+            "row": 4 * n, "lines": 16 * kib,
             "sets": 16 * kib // ways, "bound": n * n // 4, "apart": n // 16,
             "met": 16 * kib // ways // (n // 16)}
 

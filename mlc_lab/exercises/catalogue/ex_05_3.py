@@ -50,7 +50,8 @@ def draw(rng: random.Random) -> dict[str, object]:
     """Sizes; the rows of B have a length that is a power of two."""
     n, k = rng.choice([48, 64, 80]), rng.choice([48, 64, 80])
     ways, out = rng.choice([4, 8]), rng.choice(RESULTS)
-    return {"C": out, "number": rng.choice([0, 1]), "n": n, "k": k, "m": 64, "ways": ways, "bound": n * k, "sets": 64 // ways,
+    return {"C": out, "number": rng.choice([0, 1]), "n": n, "k": k, "m": 64, "ways": ways,
+            "bound": n * k, "sets": 64 // ways,
             "caches": f"4K:{ways}, 64K:16", "text": tiled(out).strip("\n")}
 
 
@@ -81,8 +82,8 @@ Copy each tile of `B` to where it is contiguous, before it is used, so that ther
         row("counts", 4, f"at most {v.bound:,} misses", misses=v.bound, caches=v.caches),
     ],
     hints=(
-        "cache_read makes a copy of what a block reads; B is its input number {number}. A copy of all of "
-        "B has the same rows, so that is not enough.",
+        "cache_read makes a copy of what a block reads; B is its input number {number}. A copy of "
+        "all of B has the same rows, so that is not enough.",
         "compute_at moves the copy into a loop, where it makes only what is needed there. Inside "
         "which loop is that one tile of B?",
         'packed = sch.cache_read("{C}", {number}, "global"), then sch.compute_at(packed, k_0).',

@@ -47,8 +47,8 @@ EXERCISE = Exercise(
     minutes=30,
     kind="schedule",
     statement="""\
-A product of {n} by {k} times {k} by {m}, and a fully associative cache of {kib} KiB, which holds {numbers}
-float32 numbers in lines of 16. Only its size counts here; there are no conflicts.
+A product of {n} by {k} times {k} by {m}, and a fully associative cache of {kib} KiB, which holds
+{numbers} float32 numbers in lines of 16. Only its size counts here; there are no conflicts.
 
 Schedule the product so that at most {good} bytes move between this cache and what lies below it,
 both ways. (With at most {some} bytes there are points too.) Which matrix should stay in the cache,
@@ -63,11 +63,11 @@ and which should pass by?""",
     hints=(
         "Three square tiles that fill the cache are good, and there is something better. How often "
         "is each number of A read, if {C} is computed in tiles of t rows by u columns?",
-        "A tile of {C} that stays in the cache while k runs needs of A only t numbers a step, and of "
-        "B a row of u. So most of the cache may belong to {C}. The traffic of A and B goes with "
+        "A tile of {C} that stays in the cache while k runs needs of A only t numbers a step, and "
+        "of B a row of u. So most of the cache may belong to {C}. The traffic of A and B goes with "
         "1/t + 1/u.",
-        "A tile of {C} of {t} by {u} takes half of the cache, and leaves room for the lines of A and "
-        "B: i_0, j_0, k, i_1, j_1, from the outside. u is a multiple of 16, for whole lines.",
+        "A tile of {C} of {t} by {u} takes half of the cache, and leaves room for the lines of A "
+        "and B: i_0, j_0, k, i_1, j_1, from the outside. u is a multiple of 16, for whole lines.",
     ),
     reference=lambda v: tiled(v, v.t, v.u, 1, "i_0, j_0, k_0, k_1, i_1, j_1"),
     wrong=lambda v: [

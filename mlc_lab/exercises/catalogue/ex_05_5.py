@@ -62,8 +62,8 @@ Schedule it so that there are at most {bound} misses; {least} are needed to see 
     hints=(
         "Each line of {B} that is written should still be in the cache when its next number comes. "
         "How many other lines are used in between?",
-        "Split both loops, and put the inner parts inside: then only a tile of A and one of {B} are "
-        "in use. How many numbers of a line does a tile use?",
+        "Split both loops, and put the inner parts inside: then only a tile of A and one of {B} "
+        "are in use. How many numbers of a line does a tile use?",
         "Tiles of 16 by 16 use whole lines, 16 of A and 16 of {B}: reorder(i_0, j_0, i_1, j_1).",
     ),
     reference=lambda v: tiled(v, 16, 16),

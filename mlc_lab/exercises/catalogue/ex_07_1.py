@@ -68,7 +68,8 @@ def judged(v: Values, values: bool):
     return by
 
 
-def text(index: str, height: str, width: str, weight: str = "W[f, c, i, j]", axes: str = "[c, i, j]") -> str:
+def text(index: str, height: str, width: str, weight: str = "W[f, c, i, j]",
+         axes: str = "[c, i, j]") -> str:
     """A tensor expression whose taps are read at `index`."""
     return f"""
 def dilated(A, W):

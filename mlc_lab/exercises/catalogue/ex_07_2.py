@@ -115,7 +115,8 @@ much: there are at most a seventh more additions than now.""",
         "s[P].compute_at(s[C], loop) makes what one iteration of a loop of C needs of P.",
         "At a loop over single rows of C, three rows of P are made for each: three times the work. "
         "At a loop over tiles of several rows, {e} more rows than the tile has.",
-        "Split the rows of C, yo, yi = s[C].split(s[C].op.axis[0], factor={high}), and compute P at yo.",
+        "Split the rows of C, yo, yi = s[C].split(s[C].op.axis[0], factor={high}), and compute "
+        "P at yo.",
     ),
     reference=lambda v: tiled(v.high),
     wrong=lambda v: [

@@ -101,8 +101,8 @@ The answer is read, not run: write calls on `sch`, one a line.""",
     reference=open_choices,
     wrong=lambda v: [
         Wrong(good(v), 5, "leave a choice open with sch.sample_"),
-        Wrong(open_choices(v) + "\nsch.sample_categorical([0, 4, 16, 64, 512], [0.2, 0.2, 0.2, 0.2, 0.2])",
-              5, "drawn blindly"),
+        Wrong(open_choices(v) + "\nsch.sample_categorical([0, 4, 16, 64, 512], "
+              "[0.2, 0.2, 0.2, 0.2, 0.2])", 5, "drawn blindly"),
         Wrong(tiled(v, "sch.sample_perfect_tile(i, n=2, max_innermost_factor=2)",
                     "sch.sample_perfect_tile(j, n=2, max_innermost_factor=2)"), 3,
               "none of those in the space"),

@@ -14,8 +14,8 @@ def call(names, name, choices, trials, seed):
     return names[name](choices, lambda decision: ask("measure", list(decision)), trials, seed)
 """
 #: what a measurement gives, and which is best
-GIVES = ("its time in microseconds", "its speed in GFLOP/s")
-BEST = {GIVES[0]: "fewest microseconds", GIVES[1]: "most GFLOP/s"}
+GIVES = ("the time that it took", "the speed that it reached")
+BEST = {GIVES[0]: "the shortest times come first", GIVES[1]: "the highest speeds come first"}
 #: searches that are looked at, by their seeds
 SEEDS = (1, 2, 3)
 
@@ -78,7 +78,7 @@ def best(v: Values):
                 if watched.times[one] != watched.times[right]:
                     return Found(False, f"at place {place} it returned {list(one)}, measured as "
                                  f"{watched.times[one]}; of what it measured, {list(right)} has "
-                                 f"{watched.times[right]}, and {v.gives} is what measure gives")
+                                 f"{watched.times[right]}; measure gives {v.gives}")
                 left.remove(one)
         return Found(True, f"the best of {v.trials} measurements, in each search")
     return by
@@ -154,8 +154,8 @@ of each, as `[4, 16]`.
 
 Write `def search(choices, measure, trials, seed)`. It draws {trials} (`trials`) programs at
 random, calls `measure(decision)` for each, which gives {gives}, and returns a list of the {keep}
-decisions that were best ({best}), the best of all first. A program is measured once at most. All that is random follows from
-`seed`, so that a search can be run again. Every space here has more programs than there are
+decisions that were best: {best}. A program is measured once at most. All that is random follows
+from `seed`, so that a search can be run again. Every space here has more programs than there are
 trials.""",
     draw=draw,
     checks=lambda v: [
@@ -165,8 +165,8 @@ trials.""",
         row("function", 1, "it is random, and the seed decides", prelude=PRELUDE, by=seeded(v)),
     ],
     hints=(
-        "Keep all that measure gave, each with its decision, and put them in order at the end. Which "
-        "way round, if measure gives {gives}?",
+        "Keep all that measure gave, each with its decision, and put them in order at the end. "
+        "Which way round, if measure gives {gives}?",
         "random.Random(seed) is a generator of your own. What was drawn before can be kept in a "
         "set of tuples, and drawn anew.",
         "itertools.product(*choices) are all programs, and random.Random(seed).sample(list, "

@@ -10,13 +10,14 @@ from ..result import Found
 
 
 def draw(rng: random.Random) -> dict:
-    """Which tiles are shown, and which are kept for the marks: of each size some; and in which order
-    features come."""
+    """Which tiles are shown, and which are kept for the marks: of each size some; and in which
+    order features come."""
     tiles = list(TIMES)
     shown = sorted(rng.sample(tiles, 9))
     names = list(features(1, 4))
     rng.shuffle(names)
-    return {"names": names, "order": ", ".join(f"`{name}`" for name in names), "shown": shown, "kept": [t for t in tiles if t not in shown],
+    return {"names": names, "order": ", ".join(f"`{name}`" for name in names),
+            "shown": shown, "kept": [t for t in tiles if t not in shown],
             "table": ", ".join(f"`{r} x {c}`: {TIMES[r, c]}" for r, c in shown)}
 
 
@@ -109,11 +110,12 @@ vectorized, the rows unrolled, in registers of 8 numbers, of which there are 16.
 
 {table}.
 
-Write `def predict(f)`, which gives a number for a tile: the larger, the faster. `f` is a list of six
-features: {order}, in this order. `registers` are the vector registers that the inner loop asks for,
-`sums` the vectors of sums that do not wait for each other, `loads` the vectors loaded in each step
-of `k`, and `scalar_loads` the single numbers. Marks are made on the other 16 tiles: by the rank correlation of
-what you predict with the speed that was measured (1: the same order, 0: no relation).""",
+Write `def predict(f)`, which gives a number for a tile: the larger, the faster. `f` is a list of
+six features: {order}, in this order. `registers` are the vector registers that the inner loop asks
+for, `sums` the vectors of sums that do not wait for each other, `loads` the vectors loaded in each
+step of `k`, and `scalar_loads` the single numbers. Marks are made on the other 16 tiles: by the
+rank correlation of what you predict with the speed that was measured (1: the same order, 0: no
+relation).""",
     draw=draw,
     checks=lambda v: [
         row("function", 1, "better than chance: a rank correlation of 0.4", by=ranked(v, 0.4)),

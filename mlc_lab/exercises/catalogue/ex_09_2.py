@@ -9,9 +9,9 @@ from ..exercise import Exercise, Values, Wrong, row
 from ..result import Found
 
 #: where a prime factor may move, which factor has a bound, what is returned where nothing can move
-MOVES = ("to another", "to the one beside it")
-BOUNDED = ("first", "last")
-NOTHING = ("the list itself", "`None`")
+MOVES = ("to any other place", "to a place beside it")
+BOUNDED = {"factors[0]": 0, "factors[-1]": -1}
+NOTHING = ("list(factors)", "None")
 #: two places that are beside each other
 BESIDE = "a, b = rng.choice([(n + d, n + 1 - d) for n in range(len(new) - 1) for d in (0, 1)])"
 #: how many mutations of a tile are looked at
@@ -93,7 +93,7 @@ def illegal(v: Values, tile: list[int], new, near: set) -> str:
     if math.prod(new) != math.prod(tile):
         return f"the product is {math.prod(new)}, and the loop has {math.prod(tile)} iterations"
     if new[v.at] > v.most:
-        return f"the {v.bounded} factor is larger than {v.most}"
+        return f"{v.bounded} is larger than {v.most}"
     if new == tile:
         return "nothing has changed: the trial is lost on a program that is known"
     return ""
@@ -118,15 +118,15 @@ def mutate(factors, most, seed):
         new[b] *= p
         if new[{v.at}] <= most:
             return new
-    return {"None" if v.nothing == NOTHING[1] else "list(factors)"}
+    return {v.nothing}
 """
 
 
 def draw(rng: random.Random) -> dict[str, object]:
     """The loop, the bound, and the rules of a move."""
-    moves, bounded = rng.choice(MOVES), rng.choice(BOUNDED)
+    moves, bounded = rng.choice(MOVES), rng.choice(sorted(BOUNDED))
     return {"moves": moves, "beside": moves == MOVES[1], "bounded": bounded,
-            "at": -1 if bounded == "last" else 0, "nothing": rng.choice(NOTHING),
+            "at": BOUNDED[bounded], "nothing": rng.choice(NOTHING),
             "extent": rng.choice([48, 72, 96, 108]), "most": rng.choice([12, 16]),
             "salt": rng.randrange(1000)}
 
@@ -147,9 +147,9 @@ A loop of {extent} iterations is tiled by a list of factors whose product is {ex
 better.
 
 Write `def mutate(factors, most, seed)`: it returns another list, in which one prime factor has
-moved from one place {moves}: `[4, 3]` becomes `[2, 6]` or `[12, 1]`. The product stays, the
-{bounded} factor is `most` ({most}) at most. Each such move can come out, by the seed. Where there is
-none, {nothing} is returned. Lists have two to four factors.""",
+moved {moves}: `[4, 3]` becomes `[2, 6]` or `[12, 1]`. The product stays, and
+`{bounded}` is `most` ({most}) at most. Each such move can come out, by the seed. Where there is
+none, `{nothing}` is returned. Lists have two to four factors.""",
     draw=draw,
     checks=lambda v: [
         row("function", 2, "legal, and another tile", by=judged(v, "legal"), decides=True),
@@ -159,7 +159,7 @@ none, {nothing} is returned. Lists have two to four factors.""",
     hints=(
         "Draw two places. What may be taken away from the first, so that both stay whole numbers?",
         "A prime p that divides the first factor: divide the one by p, multiply the other by p. If "
-        "the {bounded} factor becomes too large, draw again.",
+        "{bounded} becomes too large, draw again.",
         "List all moves (from, to, prime) that are legal, and let random.Random(seed).choice take "
         "one; if there is none, return {nothing}.",
     ),
@@ -169,7 +169,7 @@ none, {nothing} is returned. Lists have two to four factors.""",
               "more than one prime factor was moved"),
         Wrong(text(v, "p = 2"), 0, "the product is"),
         Wrong(text(v, PRIME).replace(f"if new[{v.at}] <= most:", "if True:"), 0,
-              f"the {v.bounded} factor is larger than"),
+              f"{v.bounded} is larger than"),
         Wrong("def mutate(factors, most, seed):\n    return factors", 0, "nothing has changed"),
         Wrong(text(v, PRIME, beside=False), 3, "farther than to the place beside") if v.beside else
         Wrong(text(v, PRIME).replace("rng.sample(range(len(new)), 2)",

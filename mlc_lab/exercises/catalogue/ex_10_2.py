@@ -108,31 +108,33 @@ def judged(v: Values, what: str):
     return by
 
 
-def text(body: str) -> str:
-    """An answer of a few lines."""
-    return "def put_back(model, tuned, name):\n" + "\n".join(f"    {n}" for n in body.split("\n"))
-
-
 #: how the tuned kernel is handed over, and how the kernel that it was is named
-TUNED = {"func": "the PrimFunc `sch.mod[\"main\"]`",
-         "mod": "the IRModule `sch.mod`, which has it as `main`"}
-NAMED = {"name": "the name of the kernel that it was (`\"linear0\"`)",
-         "gv": "the GlobalVar of the kernel that it was, in `model`"}
+TUNED = {"func": 'sch.mod["main"]', "mod": "sch.mod"}
+NAMED = {"name": '"linear0"', "gv": 'model.get_global_var("linear0")'}
 #: what is done with the model
-RETURNED = {"new": "It returns a model that is a copy, and leaves `model` as it was. The copy",
-            "same": "It changes `model` itself and returns nothing. `model`"}
+RETURNED = {"new": "returns a copy in which the kernel is exchanged, and leaves the model alone",
+            "same": "exchanges the kernel in the model itself, and returns nothing"}
 
 
-def answer(v: Values, renamed: bool = True, where: str = "", returned: str = "") -> str:
+ANSWER = """
+def put_back(model, tuned, name):
+    out = {out}
+    {where}
+    return {value}
+"""
+
+
+def answer(v: Values, renamed: bool = True, where: str = "", value: str = "", out: str = "") -> str:
     """The exchange of a kernel; not `renamed`: under the name that the search gave it."""
     func = 'tuned["main"]' if v.kind == "mod" else "tuned"
     name, gv = ("name.name_hint", "name") if v.by == "gv" else (
         "name", "out.get_global_var(name)")
-    copy = "out = tvm.IRModule(dict(model.functions))" if v.returns == "new" else "out = model"
-    renamed_func = f'{func}.with_attr("global_symbol", {name})' if renamed else func
-    where = where or f"out.update_func({gv}, {renamed_func})"
-    return text("\n".join([copy, where.format(func=func),
-                           returned or ("return out" if v.returns == "new" else "pass")]))
+    new = f'{func}.with_attr("global_symbol", {name})' if renamed else func
+    copies = v.returns == "new"
+    return ANSWER.format(
+        out=out or ("tvm.IRModule(dict(model.functions))" if copies else "model"),
+        where=(where or f"out.update_func({gv}, {new})").format(func=func),
+        value=value or ("out" if copies else "None"))
 
 
 def draw(rng: random.Random) -> dict[str, object]:
@@ -153,9 +155,10 @@ EXERCISE = Exercise(
 A model of two layers of {n} calls the kernels `linear0` and `linear1`. One of them was taken out,
 called `main`, and tuned: now the best program stands in `sch.mod["main"]`.
 
-Write `def put_back(model, tuned, name)`. `model` is an IRModule, `tuned` is {tuned}, and `name` is
-{named}. {returned} calls the tuned kernel where it called the old one, and is the same otherwise. `tvm` and `relax` are there
-already.""",
+Write `def put_back(model, tuned, name)`, which {returned}.
+`model` is an IRModule, `tuned` is `{tuned}` of the search, and `name` tells which kernel it was, as
+`{named}`. The tuned kernel is then called where the old one was, and the rest is as before. `tvm`
+and `relax` are there already.""",
     draw=draw,
     checks=lambda v: [
         row("function", 2, "the kernel of the model is the tuned one", prelude=PRELUDE,
@@ -175,11 +178,10 @@ already.""",
         Wrong(answer(v, renamed=False), 3, "Give it its name back"),
         Wrong(answer(v, where='out["tuned"] = {func}.with_attr("global_symbol", "tuned")'), 0,
               "is called by nobody"),
-        Wrong(answer(v, where="for n in 'linear0', 'linear1':\n    out.update_func("
-                     "out.get_global_var(n), {func}.with_attr(\"global_symbol\", n))"), 3,
+        Wrong(answer(v, where="for n in 'linear0', 'linear1': out.update_func("
+                     "out.get_global_var(n), {func}.with_attr('global_symbol', n))"), 3,
               "has changed, and only"),
-        *([Wrong(answer(v).replace("tvm.IRModule(dict(model.functions))", "model"), 3,
-                 "change a copy of it")] if v.returns == "new" else
-          [Wrong(answer(v, returned="return out"), 0, "put_back returned something")]),
+        Wrong(answer(v, out="model"), 3, "change a copy of it") if v.returns == "new" else
+        Wrong(answer(v, value="out"), 0, "put_back returned something"),
     ],
 )

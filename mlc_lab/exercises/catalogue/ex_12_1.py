@@ -121,10 +121,11 @@ def rest(v: Values, before: dict[str, Any], have: dict[str, Any]) -> str:
     if have["products"] > before["products"]:
         return (f"{have['products']} products are computed, and it were {before['products']}: a "
                 "product that something else uses, too, is made once more in the group")
-    lost = [n for n in ("relax.nn.relu", "relax.add", f"relax.{v.other}") if before["own"].count(n) != sum(
-        n == name for name in have["own"])]
+    kept = ("relax.nn.relu", "relax.add", f"relax.{v.other}")
+    lost = [name for name in kept if before["own"].count(name) != have["own"].count(name)]
     if lost:
-        return f"{lost[0]} is no longer called by main: only products with their {v.one} go into groups"
+        return (f"{lost[0]} is no longer called by main: only products with their {v.one} "
+                "go into groups")
     return ""
 
 
@@ -195,10 +196,10 @@ EXERCISE = Exercise(
     minutes=35,
     kind="function",
     statement="""\
-In a model, a product (`R.matmul`) is often followed by an activation, here `R.{one}`. Write the pass
-`def fuse(mod)`: it takes an IRModule and returns one in which each product with the `R.{one}` of it
-stands in a function of its own, which has the attribute `"Primitive"` (1), so that later passes
-make one kernel of it. `main` calls that function.
+In a model a product (`R.matmul`) is often followed by an activation, here `R.{one}`. Write the
+pass `def fuse(mod)`: it takes an IRModule and returns one in which each product with the `R.{one}`
+of it stands in a function of its own, which has the attribute `"Primitive"` (1), so that later
+passes make one kernel of it. `main` calls that function.
 
 A `R.{one}` of something else stays as it is, and so do all other operators. No product is computed
 twice: where something else needs it too, either leave it, or let the function return both.

@@ -125,8 +125,8 @@ up in one kernel with the product `p`, `p` itself too. Then say how many kernels
         "What a kernel computes in between is not in memory: a value that a call outside of it "
         "needs too has to be the result of its kernel. So a kernel goes on past a value only if "
         "it takes in all ways on from there, up to where they meet.",
-        "The last {reduction} needs {needed}, and {fork} is needed by r and by q. The kernel of p ends "
-        "with {last}. What comes after may be fused with each other, and a reduction takes in "
+        "The last {reduction} needs {needed}, and {fork} is needed by r and by q. The kernel of p "
+        "ends with {last}. What comes after may be fused with each other, and a reduction takes in "
         "nothing that comes before it.",
     ),
     reference=lambda v: {"kernel": of_product(v), "count": len(kernels(v))},

@@ -53,8 +53,8 @@ def draw(rng: random.Random) -> dict[str, object]:
     """Loops, and sizes that blocks of threads divide. A warp stays in one channel."""
     order = rng.choice(["nwc", "wnc", "wcn", "cwn"])  # w has to go inside
     n, c, w = rng.choice([4, 8]), rng.choice([16, 24, 40]), rng.choice([64, 96, 128])
-    return {"n": n, "c": c, "w": w, "Y": rng.choice(RESULTS), "order": order, "loops": ", ".join(order),
-            "most": n * c * w // 4 + n * c * w // 32}
+    return {"n": n, "c": c, "w": w, "Y": rng.choice(RESULTS), "order": order,
+            "loops": ", ".join(order), "most": n * c * w // 4 + n * c * w // 32}
 
 
 EXERCISE = Exercise(

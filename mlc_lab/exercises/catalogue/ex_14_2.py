@@ -61,7 +61,7 @@ def padded(offset: int) -> str:
 
 
 def draw(rng: random.Random) -> dict[str, object]:
-    """A name, which input A is, and sizes in whole tiles; the sectors are the least there can be."""
+    """A name, which input A is, and sizes in whole tiles; the sectors are the least possible."""
     n, m = rng.choice([64, 96, 128]), rng.choice([64, 96, 160])
     return {"B": rng.choice(RESULTS), "number": rng.choice([0, 1]), "n": n, "m": m,
             "most": n * m // 4 + n * m // 32}

@@ -51,11 +51,12 @@ sch.bind(sch.split(k, factors=[None, 256])[1], "threadIdx.x")
 
 
 def draw(rng: random.Random) -> dict[str, object]:
-    """A name, a length, and how many threads there are to be; the sectors are those of the vectors, and
-    some for the partial sums."""
+    """A name, a length, and how many threads there are to be; the sectors are those of the vectors,
+    and some for the partial sums."""
     parts, each = rng.choice([(16, 1024), (16, 2048), (32, 512), (32, 1024)])
     n = parts * each
-    return {"S": rng.choice(NAMES), "n": n, "parts": parts, "threads": parts * 128, "most": n // 4 + 2 * parts + 8}
+    return {"S": rng.choice(NAMES), "n": n, "parts": parts, "threads": parts * 128,
+            "most": n // 4 + 2 * parts + 8}
 
 
 EXERCISE = Exercise(

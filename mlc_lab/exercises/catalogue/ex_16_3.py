@@ -16,7 +16,8 @@ def truth(v: Values) -> dict[str, int]:
 
 @functools.lru_cache(64)
 def _left(power: int, least: int, most: int) -> int:
-    """Pairs of splits whose threads are 2 to the power of `least` to that of `most`: of powers of two, by the exponents."""
+    """Pairs of splits whose threads are 2 to the power of `least` to that of `most`: of powers of
+    two, by the exponents."""
     ways = [sum(1 for block in range(power - t + 1)
                 for _ in range(power - t - block + 1)) for t in range(power + 1)]
     return sum(ways[a] * ways[b] for a in range(power + 1) for b in range(power + 1)
@@ -42,8 +43,8 @@ A product of {n} by {n} results is scheduled for a GPU. The loops `i` and `j`, {
 are split into four: blocks, virtual threads, threads, and the elements of a thread. The four
 factors multiply to {n}, which is 2 to the power of {power}.
 
-The search takes blocks of at most {threads} threads, and leaves out less than {fewest}. The threads of a
-block are those of `i` times those of `j`.""",
+The search takes blocks of at most {threads} threads, and leaves out less than {fewest}. The threads
+of a block are those of `i` times those of `j`.""",
     draw=draw,
     fields=lambda v: [
         Field("one", "Ways to split i into four factors"),
