@@ -8,8 +8,9 @@ from ... import te
 from ...observe.counts import count_accesses
 from ..answers import Answer
 from ..checks.counts import worst_access
-from ..checks.equivalent import equivalent, too_large
+from ..checks.equivalent import equivalent
 from ..checks.function import PROGRAMS, program_in
+from ..checks.work import too_large
 from ..exercise import Exercise, Values, Wrong, row
 from ..result import Found
 
