@@ -135,6 +135,7 @@ relation).""",
         Wrong(f"def predict(f):\n    return {at(v, 'rows')} * {at(v, 'columns')}", 0, "It ranks"),
         Wrong(reference(v).replace("return speed", "return -speed"), 0, "is the sign right?"),
         Wrong("def predict(f):\n    return 'fast'", 0, "no number"),
-        Wrong("def predict(f):\n    return f[6]", 0, "line 2: IndexError"),
+        Wrong(f"TIMES = {({t: TIMES[t] for t in v.shown})}\ndef predict(f):\n"
+              f"    return -TIMES[{at(v, 'rows')}, {at(v, 'columns')}]", 0, "line 3: KeyError: ("),
     ],
 )
