@@ -4,7 +4,7 @@
                          program?, small?, fields?, wrong?, library?)
     id        = "03.2"                  the lesson, and the number in it
     level     = 1 | 2 | 3 | 4           from "one step" to "a project"
-    kind      = "schedule" | "program" | "prediction" | "space" | "function"
+    kind      = "schedule" | "program" | "prediction" | "space" | "record" | "function"
                                         what an answer is (see `answers.py`)
     draw      = random.Random -> {name: value, ...}        what differs from variant to variant
     statement = text with {name} of these values           Markdown
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from ..tir.function import PrimFunc
 
 #: what an answer may be
-KINDS = ("schedule", "program", "prediction", "space", "function")
+KINDS = ("schedule", "program", "prediction", "space", "record", "function")
 #: how a field of a prediction is filled in
 FIELD_KINDS = ("number", "choice", "order", "several", "marks")
 
@@ -148,7 +148,7 @@ def _problem(exercise: Exercise) -> str:
         return f"its level is 1, 2, 3 or 4, not {exercise.level!r}"
     if len(exercise.hints) != 3:
         return f"it has three hints, not {len(exercise.hints)}"
-    if exercise.kind in ("schedule", "space") and exercise.program is None:
+    if exercise.kind in ("schedule", "space", "record") and exercise.program is None:
         return f"a {exercise.kind} is of a program: program="
     if (exercise.kind == "prediction") != (exercise.fields is not None):
         return "a prediction has fields=, and nothing else has"

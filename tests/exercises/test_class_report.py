@@ -3,9 +3,8 @@
 import json
 
 import pytest
-from small_class import COPIED, ID, graded, small_class, variant_of
+from small_class import COPIED, graded, small_class, variant_of
 
-from mlc_lab import exercises
 from mlc_lab.cli import main
 from mlc_lab.exercises.teach.class_report import report_of
 from mlc_lab.exercises.teach.forms import shape, shape_of_values, wording
