@@ -72,6 +72,7 @@ Put the three loops in the order in which the cache misses least. Say with `sch.
 is outside, which is inside.""",
     draw=draw,
     program=program,
+    small=lambda v: {"n": 20},
     checks=lambda v: [
         row("equivalent", 1, "it computes the product", nasty=False, cases=1),
         row("counts", 3, "no more misses than the best order has", of_reference=1.0,

@@ -42,6 +42,7 @@ Split and reorder the loops so that the product has at most {bound} misses in th
 Factors need not divide {n}.""",
     draw=draw,
     program=lambda v: product(v.n, v.n, v.n, v.order, v.C),
+    small=lambda v: {"n": 20},
     checks=lambda v: [
         row("equivalent", 1, "it computes the product", nasty=False, cases=1),
         row("counts", 2, f"at most {v.n ** 3 // 12:,} misses, one in 12 steps",

@@ -47,6 +47,7 @@ Schedule the product ({n} by {k} times {k} by {m}) so that the inner loop over `
     draw=lambda rng: {"n": rng.choice([48, 72, 96]), "m": rng.choice([48, 64, 96]),
                       "k": rng.choice([32, 64]), **drawn(rng)},
     program=program,
+    small=lambda v: {"n": 24, "m": 32, "k": 20},
     checks=lambda v: [
         row("equivalent", 2, "it computes the product", nasty=False, cases=1),
         row("machine_code", 2, "vectors of 256 bits", width=256, fma=1),

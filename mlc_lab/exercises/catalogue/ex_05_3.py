@@ -76,6 +76,7 @@ Copy each tile of `B` to where it is contiguous, before it is used, so that ther
 {bound} misses in all.""",
     draw=draw,
     program=program,
+    small=lambda v: {"n": 24, "m": 32, "k": 20},
     checks=lambda v: [
         row("equivalent", 1, "it computes the product", cases=1, nasty=False),
         row("structure", 1, "B is copied", uses=("cache_read",)),

@@ -55,6 +55,7 @@ both ways. (With at most {some} bytes there are points too.) Which matrix should
 and which should pass by?""",
     draw=draw,
     program=lambda v: product(v.n, v.m, v.k, v.order, v.C),
+    small=lambda v: {"n": 24, "m": 40, "k": 20},
     checks=lambda v: [
         row("equivalent", 1, "it computes the product", cases=1, nasty=False),
         row("counts", 2, f"at most {v.some:,} bytes", bytes_moved=v.some, caches=v.caches),

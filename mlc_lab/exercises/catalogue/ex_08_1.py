@@ -82,6 +82,7 @@ good one.
 The answer is read, not run: write calls on `sch`, one a line.""",
     draw=values,
     program=program,
+    small=lambda v: {"n": 24, "m": 20, "k": 24},
     checks=lambda v: [
         row("equivalent", 1, "its programs compute the product", nasty=False, cases=1),
         row("space", 2, "the good tile is in it", contains=good(v)),

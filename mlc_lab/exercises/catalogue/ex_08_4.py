@@ -82,6 +82,7 @@ more often than tiles of 16 by 16 by 16 do. A record is what a database keeps of
 and the misses are counted; the times in it are not looked at.""",
     draw=draw,
     program=program,
+    small=lambda v: {"n": 32, "m": 32, "k": 32},
     checks=lambda v: [
         row("equivalent", 1, "its program computes the product", nasty=False, cases=1),
         row("trace", 1, "it is a program of the space", like=found(v, (16, 16, 16)),

@@ -80,6 +80,9 @@ def _smaller(answer: Answer, variant: Variant) -> Found | None:
     small = variant.small_program
     if answer.sch is None or small is None or _is_small(variant.program, {}):
         return None
+    if any(inst.args.get("disable_predication") or inst.kind.method.startswith("unsafe")
+           for inst in answer.sch.trace.insts):
+        return None  # it says itself that it is right for this shape alone
     sch = Schedule(small, seed=1)
     try:
         answer.sch.trace.apply_to_schedule(sch)
