@@ -391,6 +391,8 @@ def _add_exercise_verbs(verbs: Any) -> None:
     verb.add_argument("--port", type=int, default=8899, help="default 8899; 0: one that is free")
     verb.add_argument("-o", "--output", metavar="FILE.jsonl",
                       help="where the hour is kept, or goes on from (default NOTEBOOK.class.jsonl)")
+    verb.add_argument("--roster", metavar="FILE", help="the class: names in lines (.txt), a table "
+                      "(.csv), or JSON; students join by their names, each once")
     verb.add_argument("--factors", action="store_true",
                       help="ask of each split, before what it does, which factor it gets")
     verb.set_defaults(act=_class, takes_rest=False)

@@ -23,10 +23,10 @@ def recording():
 
 
 @asynccontextmanager
-async def served(path, recordings=None, port=0, factors=False):
+async def served(path, recordings=None, port=0, factors=False, roster=()):
     """A class on this machine."""
     recordings = recordings or [recording()]
-    room = Room(recordings, path, factors)
+    room = Room(recordings, path, factors, roster)
     server = ClassServer(room, room_pages.pages(), room_pages.packed(recordings), lambda text: None)
     server.start("127.0.0.1", port, lambda port: f"http://127.0.0.1:{port}/")
     try:
@@ -59,8 +59,8 @@ class Student:
             self.cookie = found.split(";")[0]
         return (reply.code, json.loads(reply.body or b"{}")) if reply.code != 599 else (0, {})
 
-    async def join(self, pin):
-        return (await self.post("join", {"pin": pin}))[0]
+    async def join(self, pin, **more):
+        return (await self.post("join", {"pin": pin, **more}))[0]
 
     async def listen(self, hello=None):
         """Open the connection; `states` has what it says. `closed`: the code it ended with."""

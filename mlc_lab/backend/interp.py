@@ -35,7 +35,7 @@ from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, Call, IterVar, Op, StringImm, Var
 from ..tir.function import PrimFunc
 from ..tir.op import as_int
-from .interp_access import Access, AccessLog, ActiveBlock, Options
+from .interp_access import Access, AccessLog, ActiveBlock, Options, Steps
 from .interp_expr import Code
 from .interp_memory import (
     AssertionFailed, InterpError, OutOfBounds, View, allocate, bind_arguments,
@@ -51,7 +51,7 @@ __all__ = ["Access", "AccessLog", "AssertionFailed", "InterpError", "OutOfBounds
 def interpret(func_or_mod: PrimFunc | IRModule, *args: Any, record: Any = None,
               func_name: str | None = None, check_regions: bool = False,
               check_uninitialized: bool = False, packed: Any = None,
-              extern: Mapping[str, Callable] | None = None) -> Any:
+              extern: Mapping[str, Callable] | None = None, most_steps: int | None = None) -> Any:
     """Run a PrimFunc, or a function of an IRModule, on arrays; outputs are written in place.
 
     `args` are, in the order of the parameters: for buffers numpy arrays, NDArrays, torch tensors
@@ -63,13 +63,16 @@ def interpret(func_or_mod: PrimFunc | IRModule, *args: Any, record: Any = None,
     declare, or an iterator leaves its domain; `check_uninitialized` where memory is read that was
     never written. `packed` (a dict or a function from names to functions) answers
     `T.call_packed`, by default the global registry does; `extern` maps names of C functions.
+    `most_steps` bounds the iterations of loops whose number does not stand in the program: of all
+    `while` loops, and of `for` loops with an extent that is computed.
 
     Raises InterpError (OutOfBounds, AssertionFailed) with the place and the loop variables.
     """
     mod, func, name = _pick(func_or_mod, func_name)
     if packed is None:
         from ..runtime.registry import get_global_func as packed
-    options = Options(record, check_regions, check_uninitialized, packed, extern or {})
+    options = Options(record, check_regions, check_uninitialized, packed, extern or {},
+                      None if most_steps is None else Steps(most_steps))
     program = grows_stack(_program)(mod, func, name, options)
     with np.errstate(all="ignore"):
         if program.depth > USUAL_DEPTH:
@@ -97,7 +100,7 @@ _PLAIN: "weakref.WeakKeyDictionary[PrimFunc, Program]" = weakref.WeakKeyDictiona
 
 def _program(mod: IRModule | None, func: PrimFunc, name: str, options: Options) -> "Program":
     """The compiled function; cached where nothing is watched and no module is involved."""
-    if options.watched or mod is not None or options.extern:
+    if options.watched or mod is not None or options.extern or options.steps is not None:
         return Program(mod, func, name, options)
     found = _PLAIN.get(func)
     if found is None or found.options.packed is not options.packed:
@@ -200,15 +203,21 @@ class InterpCompiler(KernelCompiler):
 
             return loop_constant
 
+        steps = self.options.steps if low is None or count is None else None
+
         def loop(env: list) -> None:
             begin = start(env)
             for i in range(begin, begin + extent(env)):
+                if steps is not None:
+                    steps.take()
                 env[slot] = i
                 body(env)
 
         def loop_with_exits(env: list) -> None:
             begin = start(env)
             for i in range(begin, begin + extent(env)):
+                if steps is not None:
+                    steps.take()
                 env[slot] = i
                 try:
                     body(env)
@@ -221,9 +230,12 @@ class InterpCompiler(KernelCompiler):
 
     def _while(self, s: S.While) -> Code:
         condition, body = self.expr(s.condition), self.stmt(s.body)
+        steps = self.options.steps
 
         def loop(env: list) -> None:
             while condition(env):
+                if steps is not None:
+                    steps.take()
                 try:
                     body(env)
                 except Continue:

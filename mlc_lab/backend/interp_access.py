@@ -69,6 +69,19 @@ class AccessLog:
 
 
 
+class Steps:
+    """Iterations that a program may still make in loops whose number does not stand in it."""
+
+    def __init__(self, most: int) -> None:
+        self.most = self.left = most
+
+    def take(self) -> None:
+        """Make one. Raises InterpError where none is left."""
+        self.left -= 1
+        if self.left < 0:
+            raise InterpError(f"stopped: its loops make more than {self.most:,} iterations")
+
+
 class Options(NamedTuple):
     """What the interpreter was asked to watch and where it finds functions by name."""
 
@@ -77,6 +90,7 @@ class Options(NamedTuple):
     check_uninitialized: bool = False
     packed: Any = None
     extern: Mapping[str, Callable] = {}
+    steps: Steps | None = None
 
     @property
     def watched(self) -> bool:

@@ -10,6 +10,9 @@
                   value alone
     space         lines of a schedule that leave choices open (sch.sample_...), or a function of
                   `sch` with such lines, which are read and not run
+    record        a record of a database: a line of its file of records, which may have the line of
+                  its program above it; or a TuningRecord. Its trace is replayed; its times are not
+                  looked at
     function      Python functions, as text; or a function, whose text is kept. The one kind that
                   has to be run: in a process that may do little (`workers/confined.py`), never here
 
@@ -19,15 +22,18 @@
 from __future__ import annotations
 
 import inspect
+import json
 import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..ir.diagnostics import DiagnosticError
 from ..ir.module import IRModule
+from ..meta_schedule.database.record import TuningRecord
+from ..meta_schedule.workload import Workload, text_key
 from ..observe.outside import calls_outside
 from ..observe.typed_text import TextReader, defines_program
-from ..reading import MISTAKES, DataError, MLCError, reason, shown
+from ..reading import MISTAKES, DataError, MLCError, read_json, reason, shown
 from ..reading.python_text import parse_python
 from ..schedule import Schedule, Trace
 from ..tir.function import PrimFunc
@@ -36,8 +42,9 @@ from .pictures import MarkError, marks_in
 if TYPE_CHECKING:
     from .exercise import Field, Variant
 
-#: characters of an answer
-MOST_TEXT = 200_000
+#: characters of an answer, instructions of a record's trace
+MOST_TEXT, MOST_STEPS = 200_000, 500
+OTHER_PROGRAM = "search with the program of the exercise, exercises.get(...).variant(...).program"
 
 
 class AnswerError(DataError):
@@ -73,6 +80,9 @@ def as_data(kind: str, answer: object) -> Any:
         return {"trace": answer.trace.as_json()}
     if kind == "program" and isinstance(answer, (IRModule, PrimFunc)):
         return answer.script()
+    if kind == "record" and isinstance(answer, TuningRecord):
+        return "\n".join(map(json.dumps, (answer.workload.as_json(),
+                                          [answer.workload.shash, answer.as_json(), {}])))
     if kind in ("space", "function") and inspect.isfunction(answer):
         answer = _source(answer)
     if kind != "prediction" and isinstance(answer, str):
@@ -86,6 +96,7 @@ def as_data(kind: str, answer: object) -> Any:
         return answer
     wanted = {"schedule": "a Schedule, or the text of one", "program": "TVMScript, or a module",
               "space": "the text of a schedule that draws decisions with sch.sample_perfect_tile",
+              "record": "a line of a database's file of records, or a TuningRecord",
               "function": "the text of Python functions",
               "prediction": "a number, a choice, or a dict of them"}[kind]
     raise AnswerError(f"the answer is a {type(answer).__name__}: {wanted} is asked for")
@@ -103,6 +114,8 @@ def read(variant: Variant, data: Any) -> Answer:
         elif kind == "space":
             found = as_schedule(variant, data)
             found.kind, found.text = kind, data
+        elif kind == "record":
+            found = _recorded(variant, data)
         elif kind == "function":
             found = _function(data)
         else:
@@ -136,6 +149,35 @@ def as_schedule(variant: Variant, data: Any) -> Answer:
                           "schedule the program of the exercise: begin with the first primitive")
     sch = found.sch or Schedule(program)
     return Answer("schedule", sch.mod, sch)
+
+
+def _recorded(variant: Variant, data: str) -> Answer:
+    """What the trace of a record makes of the exercise's program, which the record has to be of."""
+    program = variant.program
+    assert program is not None
+    lines = [line for line in data.splitlines() if line.strip()]
+    if not 1 <= len(lines) <= 2:
+        raise AnswerError("a record is one line, or two with its program's line first",
+                          "copy a line of database_tuning_record.json")
+    *first, last = (read_json(line, f"line {n}") for n, line in enumerate(lines, 1))
+    for entry in first:
+        if not Workload.from_json(entry).same(program):
+            raise AnswerError("the record is of another program", OTHER_PROGRAM, 1)
+    if not isinstance(last, list) or len(last) not in (3, 4):
+        raise AnswerError("a record is [key of its program, [trace, times, target, arguments], "
+                          "{...}]", "copy a line of database_tuning_record.json", len(lines))
+    key, measured = (last[0], last[1]) if len(last) == 3 else (None, last)
+    if not first and key is not None and key != text_key(program):
+        raise AnswerError("the record is of another program", OTHER_PROGRAM)
+    if not isinstance(measured, list) or not measured:
+        raise AnswerError("the record has no trace", line=len(lines))
+    steps = Trace.from_json(measured[0])
+    if len(steps.insts) > MOST_STEPS:
+        raise AnswerError(f"the trace has {len(steps.insts)} instructions; up to {MOST_STEPS} are "
+                          "replayed")
+    sch = Schedule(program, seed=1)
+    steps.apply_to_schedule(sch)
+    return Answer("record", sch.mod, sch)
 
 
 def _program(data: str) -> Answer:

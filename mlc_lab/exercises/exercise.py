@@ -1,14 +1,16 @@
 """The grammar of an exercise: one file of `catalogue/`, or of a teacher's folder, is one exercise.
 
     exercise  = Exercise(id, title, level, minutes, kind, statement, draw, checks, hints, reference,
-                         program?, fields?, wrong?, library?)
+                         program?, small?, fields?, wrong?, library?)
     id        = "03.2"                  the lesson, and the number in it
     level     = 1 | 2 | 3 | 4           from "one step" to "a project"
-    kind      = "schedule" | "program" | "prediction" | "space" | "function"
+    kind      = "schedule" | "program" | "prediction" | "space" | "record" | "function"
                                         what an answer is (see `answers.py`)
     draw      = random.Random -> {name: value, ...}        what differs from variant to variant
     statement = text with {name} of these values           Markdown
     program   = values -> IRModule or PrimFunc                         what the answer starts from
+    small     = values -> {name: value, ...}   values with which the program is small enough to be
+                                        interpreted: schedules of a large one are tried there too
     checks    = values -> [check, ...]                     rows, in the order in which they are told
     check     = row(kind, points, title, name=value, ...)  of a kind in `checks/`, with its options
     fields    = [Field(name, question, kind, choices?, picture?), ...]        of a prediction
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from ..tir.function import PrimFunc
 
 #: what an answer may be
-KINDS = ("schedule", "program", "prediction", "space", "function")
+KINDS = ("schedule", "program", "prediction", "space", "record", "function")
 #: how a field of a prediction is filled in
 FIELD_KINDS = ("number", "choice", "order", "several", "marks")
 
@@ -115,6 +117,7 @@ class Exercise:
     hints: tuple[str, str, str]
     reference: Callable[[Values], Any]
     program: Callable[[Values], IRModule | PrimFunc] | None = None
+    small: Callable[[Values], Mapping[str, Any]] | None = None
     fields: Callable[[Values], Sequence[Field]] | None = None
     wrong: Callable[[Values], Sequence[Wrong]] = field(default=lambda v: ())
     library: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
@@ -145,7 +148,7 @@ def _problem(exercise: Exercise) -> str:
         return f"its level is 1, 2, 3 or 4, not {exercise.level!r}"
     if len(exercise.hints) != 3:
         return f"it has three hints, not {len(exercise.hints)}"
-    if exercise.kind in ("schedule", "space") and exercise.program is None:
+    if exercise.kind in ("schedule", "space", "record") and exercise.program is None:
         return f"a {exercise.kind} is of a program: program="
     if (exercise.kind == "prediction") != (exercise.fields is not None):
         return "a prediction has fields=, and nothing else has"
@@ -169,6 +172,14 @@ class Variant:
     def program(self) -> IRModule | None:
         """What the answer starts from."""
         return self.exercise.program and as_module(self.exercise.program(self.values))
+
+    @cached_property
+    def small_program(self) -> IRModule | None:
+        """The same of a smaller shape, where the exercise says one."""
+        one = self.exercise
+        if one.program is None or one.small is None:
+            return None
+        return as_module(one.program(Values(**{**vars(self.values), **one.small(self.values)})))
 
     @property
     def title(self) -> str:

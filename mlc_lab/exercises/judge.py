@@ -1,7 +1,10 @@
 """Checks an answer, in a process of its own: `check("03.2", answer, seed="a student")`.
 
-The process has limited time and memory and is ended when it takes more; it is kept for the next
-answer. What it does stands in `judging.py`.
+The process has limited processor time and memory and is ended when it takes more; it is kept for
+the next answer. What it does stands in `judging.py`. What bounds an answer is counted in its
+program (`checks/work.py`), so that marks do not depend on the machine; where even the clock on the
+wall runs out, since the machine has other things to do, the answer is *not judged*: that is no
+mark.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from ..reading import DataError
 from ..workers.pool import Worker
 from . import book
 from .answers import AnswerError, as_data
@@ -21,15 +25,16 @@ from .exercise import Variant
 from .result import Result, Row
 
 _SERVICE = f"{__package__}.judging"
-#: seconds for all checks of an answer, and bytes of memory beyond what the process starts with
-TIME, MEMORY = 60.0, 4 << 30
+#: seconds of processor time for all checks of an answer, seconds after which it is given up in any
+#: case, and bytes of memory beyond what the process starts with
+TIME, WALL, MEMORY = 60.0, 900.0, 4 << 30
 
 
 class Judge:
     """A process that checks answers, started when it is needed; a context manager."""
 
-    def __init__(self, timeout_s: float = TIME, memory: int = MEMORY) -> None:
-        self.timeout_s, self.memory = timeout_s, memory
+    def __init__(self, timeout_s: float = TIME, memory: int = MEMORY, wall_s: float = WALL) -> None:
+        self.timeout_s, self.memory, self.wall_s = timeout_s, memory, wall_s
         self._worker: Worker | None = None
         self._lock = threading.Lock()
 
@@ -46,7 +51,11 @@ class Judge:
         reply = self._ask("check", id, data, seed, folder, lambda e: tell(Row(**e["row"])))
         if reply["status"] == "ok":
             return Result.from_dict(reply["result"])
-        return nothing(variant, self._why(reply))
+        found = nothing(variant, self._why(reply))
+        if reply["status"] == "timeout" and found.error is not None:
+            found.error |= {"again": True,
+                            "hint": "nothing is wrong with the answer: check it again"}
+        return found
 
     def watch(self, id: str, answer: Any, place: Mapping[str, Any] | None = None,
               seed: int | str = 0, folder: str | Path | None = None) -> dict[str, Any]:
@@ -57,17 +66,19 @@ class Judge:
 
     def _ask(self, do: str, id: str, answer: Any, seed: int | str, folder: str | Path | None,
              on_event: Callable[[dict[str, Any]], None] | None, **more: Any) -> dict[str, Any]:
-        request = {"do": do, "id": id, "answer": answer, "seed": str(seed), **more,
+        request = {"do": do, "id": id, "answer": answer, "seed": str(seed), "cpu": self.timeout_s,
+                   **more,
                    "folder": None if folder is None else str(Path(folder).resolve())}
         with self._lock:
             if self._worker is None or not self._worker.alive:
                 self._worker = Worker(_SERVICE, memory=self.memory)
-            return self._worker.call(request, self.timeout_s, on_event)
+            return self._worker.call(request, self.wall_s, on_event)
 
     def _why(self, reply: dict[str, Any]) -> str:
         """Why there is no answer of the process."""
         return {
-            "timeout": f"stopped: checking took more than {self.timeout_s:g} s",
+            "timeout": f"not judged: the machine was too busy to check it in {self.wall_s:g} s",
+            "cpu": f"stopped: checking took more than {self.timeout_s:g} s of processor time",
             "memory": "stopped: it asked for more memory than an answer may use",
             "crash": f"the program crashed: {reply.get('reason', '')}",
         }.get(reply["status"]) or reply.get("reason", "")
@@ -144,9 +155,11 @@ def watch(id: str, answer: Any, place: Mapping[str, Any] | None = None, seed: in
 
 def points(id: str, answer: Any, seed: int | str = 0, folder: str | Path | None = None) -> float:
     """The points of an answer, after its marks are printed: what a graded cell of a notebook ends
-    with. See `check`."""
+    with. See `check`. Raises DataError where the answer was not judged: that is no mark."""
     found = check(id, answer, seed, folder, _unheard)
     print(found)
+    if not found.judged:
+        raise DataError(f"{(found.error or {})['message']}; run this cell again")
     return float(found.points)
 
 

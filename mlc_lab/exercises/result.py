@@ -58,7 +58,8 @@ class Result:
     id: str
     seed: str
     rows: list[Row]
-    #: what kept the answer from being read, {"message", "hint", "line"}
+    #: what kept the answer from being read, {"message", "hint", "line"}; with "again" it was not
+    #: judged, and has no marks until it is checked again
     error: dict[str, Any] | None = None
 
     @property
@@ -75,6 +76,11 @@ class Result:
     def solved(self) -> bool:
         """Whether all points were reached."""
         return self.points == self.of
+
+    @property
+    def judged(self) -> bool:
+        """Whether the points are marks: not where the judge was kept from judging."""
+        return not (self.error or {}).get("again")
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""

@@ -20,7 +20,7 @@ from ..observe.graph import graph_of
 from ..observe.instrument import Element
 from ..observe.measure import Unmeasurable, only_function
 from ..observe.outside import why_not
-from .checks.equivalent import too_large
+from .checks.work import too_large
 from .checks.models import model_of
 
 #: accesses that a card shows, and among which a miss is looked for

@@ -13,12 +13,17 @@ import importlib
 import inspect
 import os
 import queue
+import signal
 import sys
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .messages import EVENT, decode, receive, send
+
+#: how a process ends whose processor time is over, where the system has no timer for it
+OUT_OF_TIME = 77
 
 
 def main(service: str) -> None:
@@ -77,19 +82,49 @@ def answer(module: Any, request: dict, tell: Callable[[dict], None]) -> dict:
     try:
         if request["do"] == "ping":
             return {"status": "ok", "pid": os.getpid()}
-        made: Any = module.HANDLERS[request["do"]](request)
-        while inspect.isgenerator(made):
-            try:
-                event: Any = next(made)
-            except StopIteration as done:
-                return done.value
-            tell(event)
-        return made
+        with processor_time(request.get("cpu")):
+            made: Any = module.HANDLERS[request["do"]](request)
+            while inspect.isgenerator(made):
+                try:
+                    event: Any = next(made)
+                except StopIteration as done:
+                    return done.value
+                tell(event)
+            return made
     except MemoryError:
         return {"status": "memory", "reason": "it asked for more memory than a worker may use"}
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
         return {"status": "error", "reason": what[:4000]}
+
+
+@contextlib.contextmanager
+def processor_time(seconds: float | None) -> Iterator[None]:
+    """End this process when it has taken so much processor time, whatever it does then; None for
+    any. Time in which others have the processor does not count."""
+    if seconds is None:
+        yield
+    elif hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)  # which also ends a loop in machine code
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    else:
+        done = threading.Event()
+        end = time.process_time() + seconds
+
+        def watch() -> None:
+            while not done.wait(0.25):
+                if time.process_time() > end:
+                    os._exit(OUT_OF_TIME)
+
+        threading.Thread(target=watch, daemon=True).start()
+        try:
+            yield
+        finally:
+            done.set()
 
 
 def limit_memory(extra: int) -> bool:

@@ -20,6 +20,7 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Callable, Sequence
 
+from .child import OUT_OF_TIME
 from .messages import EVENT, LENGTH, decode, encode, receive, send
 
 _ROOT = str(Path(__file__).resolve().parents[2])
@@ -73,8 +74,9 @@ class Worker:
 
     def call(self, request: dict, timeout: float,
              on_event: Callable[[dict], None] | None = None) -> dict:
-        """The answer; after a status of "crash" or "timeout" the process is gone. `on_event` is
-        called with what the worker tells on the way.
+        """The answer; after a status of "crash", "timeout" or "cpu" the process is gone. `timeout`
+        is in seconds that pass; a request that has "cpu" may take so many of the processor.
+        `on_event` is called with what the worker tells on the way.
 
         Raises TypeError for a request that cannot be sent.
         """
@@ -105,6 +107,9 @@ class Worker:
             _count(-1)
         if not isinstance(reply, dict) or not isinstance(reply.get("status"), str):
             self.close(wait=2)
+            if self.process.returncode in _OUT_OF_TIME:
+                return {"status": "cpu", "reason": f"it took more than {request.get('cpu'):g} s of "
+                        "processor time"}
             return {"status": "crash", "reason": _death(self.process.returncode)}
         if reply["status"] == "memory":
             self.close()
@@ -141,6 +146,8 @@ def _listen(pipe: Any, answers: queue.Queue) -> None:
         answers.put(None)
 
 
+#: how a process ends that has no processor time left
+_OUT_OF_TIME = (OUT_OF_TIME, -getattr(signal, "SIGPROF", -OUT_OF_TIME))
 #: what a process died of, in words
 _DEATHS = {"SIGSEGV": "it touched memory that is not its own", "SIGFPE": "it divided by zero",
            "SIGABRT": "it aborted", "SIGILL": "it used an instruction this machine does not have",

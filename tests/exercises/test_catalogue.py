@@ -1,6 +1,7 @@
 """The laws of every exercise: its reference has all points, each typical mistake what it should."""
 
 import json
+import random
 import re
 import time
 from collections import Counter
@@ -9,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from mlc_lab import exercises
+from mlc_lab.exercises.answers import as_data
 from mlc_lab.exercises.checks import CHECKS
 from mlc_lab.exercises.judging import marks
 from mlc_lab.exercises.result import told_error
@@ -64,6 +66,26 @@ def test_a_variant_is_what_its_seed_says(exercise):
     assert "{" not in "".join(one.hints) or one.exercise.kind != "schedule"
     assert all(check.kind in CHECKS for check in one.checks) and one.points > 0
     assert one.statement and one.exercise.minutes > 0
+
+
+#: students of a class; how many different answers they have to give at least, and of how many
+#: students' answers one may be; pairs of which one copies, and how many may have full marks by it
+CLASS, ANSWERS, SAME, PAIRS, CARRIED = 40, 6, 13, 6, 1
+
+
+@pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)
+def test_an_answer_cannot_be_copied(exercise):
+    kind = exercise.kind
+    answers = [as_data(kind, exercise.variant(n).reference) for n in range(CLASS)]
+    texts = Counter(json.dumps(answer, sort_keys=True) for answer in answers)
+    assert len(texts) >= ANSWERS and max(texts.values()) <= SAME, texts
+    rng = random.Random(exercise.id)
+    carried = []
+    for _ in range(PAIRS):
+        one, other = rng.sample(range(CLASS), 2)
+        if marks(exercise.variant(other), answers[one]).solved:
+            carried.append((one, other))
+    assert len(carried) <= CARRIED, carried
 
 
 def test_each_lesson_ends_in_its_exercises():

@@ -55,13 +55,13 @@ class Module:
 
 
 def test_a_program_without_threads_is_told_what_to_bind():
-    said = found(LONG_SUM, 'sch.get_loops("S")', sectors=10)
+    said = found(LONG_SUM, f'sch.get_loops("{LONG_SUM.values.S}")', sectors=10)
     assert not said.passed and "it cannot run on nvidia/geforce-rtx-2080-ti" in said.says
 
 
 def test_kernels_too_large_to_interpret_are_run_as_kernels():
     """They were refused, as programs that a CPU cannot run."""
-    values = {"n": 1 << 17, "parts": 32, "threads": 4096, "most": 1 << 16}
+    values = {"S": "S", "n": 1 << 17, "parts": 32, "threads": 4096, "most": 1 << 16}
     large = Exercise(**{**vars(ex_15_1.EXERCISE), "draw": lambda rng: values})
     variant = Variant(large, "0")
     right = read(variant, ex_15_1.answer(Values(**values)))
@@ -74,7 +74,7 @@ def test_wrong_kernels_too_large_to_interpret_are_found():
     values = ex_13_2.draw(random.Random(0)) | {"n": 64, "c": 40, "w": 128}
     large = Exercise(**{**vars(ex_13_2.EXERCISE), "draw": lambda rng: values})
     variant = Variant(large, "0")
-    answer = read(variant, ex_13_2.answer())
+    answer = read(variant, ex_13_2.answer(variant.values))
     assert answer.mod is not None
     wrong = answer.mod.script().replace("* S[", "+ S[")
     answer.mod = from_source(wrong)

@@ -9,14 +9,15 @@ def told(id, answer, seed=1):
 
 
 def test_a_walk_down_a_column_is_told_with_its_bytes_and_its_misses_a_step():
-    size = exercises.get("03.2").variant(1).values.n
-    assert (f"the innermost loop k to the next it goes {size * 4} bytes on; that is down a column "
+    v = exercises.get("03.2").variant(1).values
+    assert (f"the innermost loop k to the next it goes {v.n * 4} bytes on; that is down a column "
             "of B; a line of the cache has 64; 0.98 misses a step, where 0.06 are possible along a "
-            "row.") in told("03.2", 'sch.get_loops("C")')
+            "row.") in told("03.2", f'sch.get_loops("{v.C}")')
 
 
 def test_a_walk_along_a_row_is_no_walk_down_a_column():
-    found = told("03.2", 'i, j, k = sch.get_loops("C")\nsch.reorder(i, k, j)')
+    v = exercises.get("03.2").variant(1).values
+    found = told("03.2", f'{v.loops} = sch.get_loops("{v.C}")\nsch.reorder(i, k, j)')
     assert "it goes 4 bytes on." in found and "column" not in found and "a step" not in found
 
 

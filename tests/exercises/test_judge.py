@@ -12,8 +12,10 @@ import mlc_lab as tvm
 from mlc_lab import exercises
 from mlc_lab.exercises import Judge, check
 from mlc_lab.exercises.catalogue import ex_01_2 as catalogue
+from mlc_lab.exercises.judging import marks
 
-LOOPS = "i, j, k = sch.get_loops('C')\n"
+OF_ONE = exercises.get("01.2").variant(1).values
+LOOPS = f"{', '.join(OF_ONE.order)} = sch.get_loops({OF_ONE.C!r})\n"
 
 
 @pytest.fixture(scope="module")
@@ -57,8 +59,9 @@ def test_rows_are_printed_at_a_prompt_only(capsys, monkeypatch):
 def test_a_schedule_of_ones_own_is_an_answer():
     task = exercises.get("01.2").variant(5)
     sch = tvm.tir.Schedule(task.program)
-    order = dict(zip(task.values.order, sch.get_loops("C")))
-    sch.reorder(order["i"], order["k"], order["j"])
+    v = task.values
+    order = dict(zip(v.order, sch.get_loops(v.C)))
+    sch.reorder(*(order[name] for name in v.best))
     assert check("01.2", sch, 5).solved
     assert check("01.2", {"trace": sch.trace.as_json()}, 5).solved
 
@@ -102,6 +105,50 @@ def test_a_program_that_does_harm_is_stopped(body, says):
         assert judge.check("01.1", exercises.get("01.1").variant(3).reference, 3).solved
 
 
+HUGE = "sch.annotate(i, 'pragma_auto_unroll_max_step', 1000000000)"
+
+
+@pytest.mark.parametrize("more, says", [
+    ("sch.unroll(i)\nsch.unroll(j)\nsch.unroll(k)", "it has the code of"),
+    ("sch.unroll(i)\nsch.unroll(j)", "it has the code of"),
+    ("sch.vectorize(sch.fuse(i, j))", "it has the code of"), (HUGE, "it has the code of"),
+    ("sch.annotate(i, 'unroll_count', 1000000000)\nsch.annotate(j, 'unroll_count', 1000000000)",
+     "it has the code of")])
+def test_code_that_would_keep_the_compiler_busy_is_refused_before_it_is_compiled(more, says):
+    task = exercises.get("03.3").variant(1)
+    v = task.values
+    text = f"{v.loops} = sch.get_loops({v.C!r})\n"
+    if "fuse" in more:
+        text += "sch.reorder(k, i, j)\n"
+    start = time.process_time()
+    found = marks(task, text + more)
+    assert says in str(found) and found.points == 0, found
+    assert time.process_time() - start < 5
+
+
+@pytest.mark.parametrize("body", [
+    "    while T.bool(True):\n        C[0, 0] = 1.0",
+    "    while C[0, 0] < 1e30:\n        C[0, 1] = C[0, 1] + 1.0",
+    "    for i in range(T.Cast('int64', T.abs(B[0]) * T.float32(1e12))):\n        C[0, 0] = 1.0",
+])
+def test_loops_that_follow_from_data_are_bounded_by_a_count(body):
+    found = marks(exercises.get("01.1").variant(3), PROGRAM + body)
+    assert "its loops make more than 200,000 iterations" in str(found), found
+
+
+def test_a_busy_machine_changes_no_marks():
+    """Where time on the clock is over an answer is not judged, and is when it is asked again."""
+    task = exercises.get("03.3").variant("ada")
+    with Judge(wall_s=0.001) as judge:
+        found = judge.check("03.3", task.reference, "ada")
+        assert not found.judged and "not judged" in str(found) and "check it again" in str(found)
+        judge.wall_s = 600
+        assert judge.check("03.3", task.reference, "ada").solved
+    with Judge(timeout_s=0.02) as judge:  # of the processor
+        found = judge.check("03.3", task.reference, "ada")
+        assert found.judged and "0.02 s of processor time" in str(found) and not found.points
+
+
 def test_an_exercise_that_there_is_not_is_named():
     with pytest.raises(exercises.ExerciseError, match="01.1"):
         exercises.get("01.11")
@@ -110,7 +157,8 @@ def test_an_exercise_that_there_is_not_is_named():
 def test_a_teachers_folder(tmp_path):
     text = Path(catalogue.__file__).with_name("ex_01_2.py").read_text()
     text = text.replace('id="01.2"', 'id="01.77"').replace("from ...", "from mlc_lab.").replace(
-        "from ..", "from mlc_lab.exercises.")
+        "from ..", "from mlc_lab.exercises.").replace(
+        "from .matrices", "from mlc_lab.exercises.catalogue.matrices")
     (tmp_path / "ex_mine.py").write_text(text)
     task = exercises.get("01.77", tmp_path).variant(2)
     assert check("01.77", task.reference, 2, folder=tmp_path).solved

@@ -111,8 +111,8 @@ sch.reverse_compute_at("C", {v.outer.split(", ")[1]})
 
 @way("03.2")
 def of_other_tiles(v):
-    return """
-i, j, k = sch.get_loops("C")
+    return f"""
+{v.loops} = sch.get_loops("{v.C}")
 i0, i1 = sch.split(i, factors=[None, 16])
 j0, j1 = sch.split(j, factors=[None, 16])
 k0, k1 = sch.split(k, factors=[None, 8])
@@ -122,8 +122,8 @@ sch.reorder(i0, j0, k0, i1, k1, j1)
 
 @way("03.2")
 def sums_inside(v):
-    return """
-i, j, k = sch.get_loops("C")
+    return f"""
+{v.loops} = sch.get_loops("{v.C}")
 i0, i1 = sch.split(i, factors=[None, 16])
 j0, j1 = sch.split(j, factors=[None, 16])
 k0, k1 = sch.split(k, factors=[None, 16])

@@ -272,6 +272,53 @@ def test_who_has_a_seat_keeps_it_and_a_closed_door_keeps_others_out(room):
     assert room.for_teacher()["joined"] == 2
 
 
+ROSTER = ["Ada Lovelace", "Bob Stone"]
+
+
+def test_with_a_roster_a_student_is_a_name_and_votes_once(tmp_path):
+    path = tmp_path / "class.jsonl"
+    room = Room([recording()], path, roster=ROSTER)
+    assert "say your name" in str(refused(428, room.join(room.pin, "here")))
+    assert "not on the list" in str(refused(403, room.join(room.pin, "here", name="Eve")))
+    refused(403, room.join("000000" if room.pin != "000000" else "1", "here", name=ROSTER[0]))
+    first = asyncio.run(room.join(room.pin, "here", name="Ada Lovelace"))
+    asyncio.run(room.vote(room.seat_of(first), voted()))
+    second = asyncio.run(room.join(room.pin, "there", name="  ada   LOVELACE "))
+    assert room.seat_of(first) is None and room.seat_of(second) == 1
+    refused(409, room.vote(room.seat_of(second), voted(id="2", legal="refused")))
+    assert room.counts(0)["legal"] == {"legal": 1} and room.for_teacher()["joined"] == 1
+    asyncio.run(room.join(room.pin, "here", name="Bob Stone"))
+    assert room.for_teacher()["joined"] == 2
+    asyncio.run(room.act("close"))  # who sits there may take another phone all the same
+    third = asyncio.run(room.join(room.pin, "here", name="Ada Lovelace"))
+    room.close()
+    again = Room([recording()], path, roster=ROSTER)  # a server that is started again knows it
+    assert again.seat_of(third) == 1 and again.seat_of(second) is again.seat_of(first) is None
+    again.close()
+
+
+def test_the_first_of_two_phones_is_told_that_the_second_has_its_seat(tmp_path):
+    async def hour():
+        async with served(tmp_path / "class.jsonl", roster=ROSTER) as server:
+            pin, one, two = server.room.pin, Student(server.address), Student(server.address)
+            assert await one.join(pin) == 428 and await one.join(pin, name=ROSTER[0]) == 200
+            await one.listen()
+            await one.until(lambda state: state["number"] == 1)
+            assert await one.vote(FIRST, LEGAL) == 200
+            assert await two.join(pin, name=ROSTER[0]) == 200
+            while one.closed is None:
+                one.news.clear()
+                await asyncio.wait_for(one.news.wait(), 20)
+            assert one.closed == 4410 and await one.vote(SECOND, LEGAL, tries=1) == 401
+            await two.listen()
+            state = await two.until(lambda state: True)
+            assert state["mine"] == LEGAL and await two.vote(FIRST, LEGAL, id="other") == 409
+            assert server.room.for_teacher()["answered"] == 1
+            two.close()
+
+    asyncio.run(hour())
+
+
 def test_who_floods_has_to_wait(room):
     one = seat(room)
     for n in range(20):

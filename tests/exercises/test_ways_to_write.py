@@ -106,8 +106,11 @@ def main(A: T.Buffer(({v.n}, {v.m}), "float32"), B: T.Buffer(({v.m},), "float32"
 
 def test_a_step_through_padded_rows_has_the_padding_in_it():
     variant = exercises.get("05.2").variant("ada")
-    found = str(marks(variant, 'sch.storage_align("M", 0, 0, 128, 64)'))
-    assert "it goes 768 bytes on; that is down a column of M" in found
+    v = variant.values
+    n, distance = v.n, (2 * v.n, v.n // 2)  # rows of a length that is no multiple of the first
+    found = str(marks(variant, f'sch.storage_align("{v.M}", 0, 0, {distance[0]}, {distance[1]})'))
+    bytes_on = 4 * next(d for d in range(n, 4 * n) if d % distance[0] == distance[1])
+    assert f"it goes {bytes_on} bytes on; that is down a column of {v.M}" in found
 
 
 def test_a_number_that_is_none_is_told_so():

@@ -637,7 +637,7 @@ class Report {
     const { exercise, student } = this.model.get("chosen") || {};
     const comparison = this.model.get("comparison") || {};
     const one = this.data.exercises.find(({ id }) => id === exercise);
-    const makes = one && ["schedule", "program", "space"].includes(one.kind);
+    const makes = one && ["schedule", "program", "space", "record"].includes(one.kind);
     if (!makes || !this.model.get("live")) return this.stepper.replaceChildren();
     if (comparison.of?.[0] === exercise && comparison.of?.[1] === student) {
       this.closeStepper = renderComparison({ model: this.model, el: this.stepper });

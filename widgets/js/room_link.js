@@ -6,7 +6,7 @@ import { t } from "./words.js";
 const FIRST = 400;
 const LONGEST = 5000;
 /** The server closes with these codes where another try would end the same way. */
-const FINAL = new Set([4401, 4409]);
+const FINAL = new Set([4401, 4409, 4410]);
 
 /**
  * Milliseconds until the next try: longer each time, and not for all phones at the same moment.

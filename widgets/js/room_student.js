@@ -89,6 +89,12 @@ class Student {
         over: (code) => {
           this.link.textContent = "";
           if (code === 4401) return this.askPin();
+          if (code === 4410)
+            return this.askPin(
+              t(
+                "Another phone has joined with your name, and answers for you now. Join again here if it was not you.",
+              ),
+            );
           this.drawn = "over";
           this.body.replaceChildren(h("p", {}, t("This class is open in another window.")));
         },
@@ -98,7 +104,8 @@ class Student {
 
   // ------------------------------------------------------------------------------------- PIN
 
-  askPin() {
+  /** @param {string} [why] what is said first */
+  askPin(why = "") {
     this.drawn = "pin";
     const pin = h("input", {
       inputmode: "numeric",
@@ -107,24 +114,29 @@ class Student {
       required: true,
       "aria-describedby": "pin-note",
     });
-    const note = h("p", { id: "pin-note", class: "note", role: "alert" });
+    const note = h("p", { id: "pin-note", class: "note", role: "alert" }, why);
+    // Asked for where the teacher has a list of the class.
+    const name = h("input", { autocomplete: "off", maxlength: 200 });
+    const named = h("label", { hidden: true }, h("span", {}, t("Your name on the list")), name);
     const button = h("button", { type: "submit", class: "main" }, t("Join"));
     const form = h(
       "form",
       {},
       h("h1", {}, t("Join the class")),
       h("label", {}, h("span", {}, t("The PIN on the screen")), pin),
+      named,
       note,
       button,
     );
     form.addEventListener("submit", async (event) => {
       event.preventDefault();
       button.disabled = true;
-      const { status, why, wait } = await post("join", { pin: pin.value });
+      const { status, why, wait } = await post("join", { pin: pin.value, name: name.value });
       button.disabled = false;
       if (status === 200) return this.connect();
+      if (status === 428) named.hidden = false;
       note.textContent = sentence(why + (wait ? ` (${Math.ceil(wait)} s)` : ""));
-      pin.select();
+      (named.hidden ? pin : name).select();
     });
     this.body.replaceChildren(form);
     pin.focus();

@@ -14,8 +14,8 @@ BUGS = (
     ("S[vi] = S[vi] + A[vi, vk] * A[vi, vk]", "S[vi] = S[vi] + A[vi, vk] * A[vk, vi]"),
     ("for i, k in T.grid({n}, {n}):", "for i, k in T.grid({n}, {n} - 1):"),
     ("ui = T.axis.spatial({n}, i)", "ui = T.axis.spatial({n}, i // 2)"),
-    ("Y[ui, uj] = A[ui, uj] / (S[ui] + T.float32(1))",
-     "Y[ui, uj] = A[ui, uj] / (S[uj] + T.float32(1))"),
+    ("Y[ui, uj] = A[ui, uj] / (S[ui] + T.float32({c}))",
+     "Y[ui, uj] = A[ui, uj] / (S[uj] + T.float32({c}))"),
 )
 TEXT = """
 @I.ir_module
@@ -33,24 +33,30 @@ class Module:
             with T.block("Y"):
                 ui = T.axis.spatial({n}, i)
                 uj = T.axis.spatial({n}, j)
-                Y[ui, uj] = A[ui, uj] / (S[ui] + T.float32(1))
+                Y[ui, uj] = A[ui, uj] / (S[ui] + T.float32({c}))
 """
 
 
 def right(v: Values) -> str:
     """The program as it should be."""
-    return TEXT.replace("{n}", str(v.n))
+    return _filled(TEXT, v)
 
 
 def broken(v: Values, number: int | None = None) -> str:
     """The program with one of the mistakes; by default that of the variant."""
     good, bad = BUGS[v.bug if number is None else number]
-    return TEXT.replace(good, bad).replace("{n}", str(v.n))
+    return _filled(TEXT.replace(good, bad), v)
+
+
+def _filled(text: str, v: Values) -> str:
+    """A text with the numbers of the variant."""
+    return text.replace("{n}", str(v.n)).replace("{c}", str(v.c))
 
 
 def draw(rng: random.Random) -> dict[str, object]:
-    """The size, and which line is wrong."""
-    return {"n": rng.choice([6, 7, 8, 9]), "bug": rng.randrange(len(BUGS))}
+    """The size, what is added, and which line is wrong."""
+    return {"n": rng.choice([6, 7, 8, 9]), "c": rng.choice([1, 2, 3, 4]),
+            "bug": rng.randrange(len(BUGS))}
 
 
 EXERCISE = Exercise(
@@ -60,8 +66,8 @@ EXERCISE = Exercise(
     minutes=15,
     kind="program",
     statement="""\
-This program is to divide each number of `A`, {n} by {n}, by one more than the sum of the squares in
-its row: `Y = A / ((A * A).sum(1, keepdims=True) + 1)`. One of its lines is wrong.
+This program is to divide each number of `A`, {n} by {n}, by the sum of the squares in its row and
+{c}: `Y = A / ((A * A).sum(1, keepdims=True) + {c})`. One of its lines is wrong.
 
 Hand in the program with that line mended. Leave its two blocks as they are otherwise.""",
     draw=draw,
@@ -84,6 +90,6 @@ Hand in the program with that line mended. Leave its two blocks as they are othe
     wrong=lambda v: [
         Wrong(broken(v), 1, "and should be"),
         Wrong(broken(v, (v.bug + 1) % len(BUGS)), 1, "and should be"),
-        Wrong(right(v).replace("(S[ui] + T.float32(1))", "S[ui]"), 1, "Y[0, 0] is"),
+        Wrong(right(v).replace(f"(S[ui] + T.float32({v.c}))", "S[ui]"), 1, "Y[0, 0] is"),
     ],
 )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from ..exercise import Exercise, Values, Wrong, row
-from .matrices import product
+from .matrices import drawn, product
 
 
 def program(v: Values):
     """A matrix product."""
-    return product(v.n, v.m, v.k)
+    return product(v.n, v.m, v.k, v.order, v.C)
 
 
-def tiled(rows: int, columns: int, vectorized: bool = True, cached: bool = True) -> str:
+def tiled(v: Values, rows: int, columns: int, vectorized: bool = True, cached: bool = True) -> str:
     """A schedule with tiles of rows by columns."""
     inner = """
 jv, jw = sch.split(j1, [None, 8])
@@ -21,14 +21,14 @@ sch.unroll(jv)
 sch.vectorize(jw)""" if vectorized else """
 sch.reorder(i0, j0, k, i1, j1)
 sch.unroll(i1)"""
-    cache = """
-D = sch.cache_write("C", 0, "local")
-sch.reverse_compute_at(D, j0)""" if cached else ""
+    cache = f"""
+tile = sch.cache_write("{v.C}", 0, "local")
+sch.reverse_compute_at(tile, j0)""" if cached else ""
     return f"""
-i, j, k = sch.get_loops("C")
+{v.loops} = sch.get_loops("{v.C}")
 i0, i1 = sch.split(i, [None, {rows}])
 j0, j1 = sch.split(j, [None, {columns}]){inner}{cache}
-sch.decompose_reduction("C", k)"""
+sch.decompose_reduction("{v.C}", k)"""
 
 
 EXERCISE = Exercise(
@@ -43,10 +43,11 @@ multiply-adds in each cycle; each takes 4 cycles. So at least 8 sums that do not
 other are needed, and all of them have to stay in registers.
 
 Schedule the product ({n} by {k} times {k} by {m}) so that the inner loop over `k` keeps a tile of
-C in registers: at least 8 multiply-adds of 256 bits an iteration, and nothing on the stack.""",
+{C} in registers: at least 8 multiply-adds of 256 bits an iteration, and nothing on the stack.""",
     draw=lambda rng: {"n": rng.choice([48, 72, 96]), "m": rng.choice([48, 64, 96]),
-                      "k": rng.choice([32, 64])},
+                      "k": rng.choice([32, 64]), **drawn(rng)},
     program=program,
+    small=lambda v: {"n": 24, "m": 32, "k": 20},
     checks=lambda v: [
         row("equivalent", 2, "it computes the product", nasty=False, cases=1),
         row("machine_code", 2, "vectors of 256 bits", width=256, fma=1),
@@ -62,10 +63,10 @@ C in registers: at least 8 multiply-adds of 256 bits an iteration, and nothing o
         "Tiles of 4 rows by 16 columns are 8 vectors of sums; with 2 vectors of B and one element "
         "of A they fit 16 registers.",
     ),
-    reference=lambda v: tiled(4, 16),
+    reference=lambda v: tiled(v, 4, 16),
     wrong=lambda v: [
-        Wrong(tiled(4, 8), 7, "4 sums that do not wait for each other, 8 are asked for"),
-        Wrong(tiled(8, 24 if v.m % 24 == 0 else 32), 7, "registers do not suffice"),
-        Wrong("i, j, k = sch.get_loops('C')\nsch.vectorize(k)", 0, "vectorize"),
+        Wrong(tiled(v, 4, 8), 7, "4 sums that do not wait for each other, 8 are asked for"),
+        Wrong(tiled(v, 8, 24 if v.m % 24 == 0 else 32), 7, "registers do not suffice"),
+        Wrong(f"{v.loops} = sch.get_loops('{v.C}')\nsch.vectorize(k)", 0, "vectorize"),
     ],
 )

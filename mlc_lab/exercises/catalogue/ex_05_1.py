@@ -55,7 +55,7 @@ def _distances(n: int, m: int, row_: int, column: int) -> tuple[tuple[str, int],
 def draw(rng: random.Random) -> dict[str, object]:
     """The sizes, in whole lines, and the element that is asked about."""
     per = LINE // SIZE
-    lines = rng.choice([3, 4, 5, 6])
+    lines = rng.choice(range(3, 11))
     return {"n": rng.choice([4, 5, 6]), "m": per * lines, "lines": lines, "row": rng.choice([1, 2]),
             "column": per * rng.randrange(1, lines) + rng.randrange(1, per)}
 

@@ -6,26 +6,28 @@ import random
 
 from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
+from .matrices import RESULTS
 
 
 def program(v: Values):
-    """A is read along its rows, and B written down its columns."""
+    """A is read along its rows, and its transpose written down its columns."""
+    extent = {"i": v.n, "j": v.m}
     return from_source(f"""
 @I.ir_module
 class Module:
     @T.prim_func
-    def main(A: T.Buffer(({v.n}, {v.m}), "float32"), B: T.Buffer(({v.m}, {v.n}), "float32")):
-        for i, j in T.grid({v.n}, {v.m}):
-            with T.block("B"):
+    def main(A: T.Buffer(({v.n}, {v.m}), "float32"), {v.B}: T.Buffer(({v.m}, {v.n}), "float32")):
+        for {v.loops} in T.grid({", ".join(str(extent[x]) for x in v.loops.split(", "))}):
+            with T.block("{v.B}"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vj, vi] = A[vi, vj]
+                {v.B}[vj, vi] = A[vi, vj]
 """)
 
 
-def tiled(rows: int, columns: int, order: str = "i_0, j_0, i_1, j_1") -> str:
+def tiled(v: Values, rows: int, columns: int, order: str = "i_0, j_0, i_1, j_1") -> str:
     """The transposition in tiles."""
     return f"""
-i, j = sch.get_loops("B")
+{v.loops} = sch.get_loops("{v.B}")
 i_0, i_1 = sch.split(i, factors=[None, {rows}])
 j_0, j_1 = sch.split(j, factors=[None, {columns}])
 sch.reorder({order})
@@ -35,7 +37,8 @@ sch.reorder({order})
 def draw(rng: random.Random) -> dict[str, object]:
     """Sizes that whole lines divide, and no power of two."""
     n, m = rng.sample([80, 112, 144], 2)
-    return {"n": n, "m": m, "caches": "4K:8, 64K:16", "bound": 2 * n * m // 16 * 6 // 5,
+    return {"B": rng.choice(RESULTS), "loops": rng.choice(["i, j", "j, i"]),
+            "n": n, "m": m, "caches": "4K:8, 64K:16", "bound": 2 * n * m // 16 * 6 // 5,
             "least": 2 * n * m // 16}
 
 
@@ -46,7 +49,7 @@ EXERCISE = Exercise(
     minutes=15,
     kind="schedule",
     statement="""\
-`B` becomes the transpose of `A`, {n} by {m} float32 numbers. A line has 64 bytes and the cache
+`{B}` becomes the transpose of `A`, {n} by {m} float32 numbers. A line has 64 bytes and the cache
 4 KiB, 64 lines. However the two loops stand, one side goes along rows and the other down columns.
 
 Schedule it so that there are at most {bound} misses; {least} are needed to see each line once.""",
@@ -57,16 +60,18 @@ Schedule it so that there are at most {bound} misses; {least} are needed to see 
         row("counts", 4, f"at most {v.bound:,} misses", misses=v.bound, caches=v.caches),
     ],
     hints=(
-        "Each line of B that is written should still be in the cache when its next number comes. "
+        "Each line of {B} that is written should still be in the cache when its next number comes. "
         "How many other lines are used in between?",
-        "Split both loops, and put the inner parts inside: then only a tile of A and one of B are "
-        "in use. How many numbers of a line does a tile use?",
-        "Tiles of 16 by 16 use whole lines, 16 of A and 16 of B: reorder(i_0, j_0, i_1, j_1).",
+        "Split both loops, and put the inner parts inside: then only a tile of A and one of {B} "
+        "are in use. How many numbers of a line does a tile use?",
+        "Tiles of 16 by 16 use whole lines, 16 of A and 16 of {B}: reorder(i_0, j_0, i_1, j_1).",
     ),
-    reference=lambda v: tiled(16, 16),
+    reference=lambda v: tiled(v, 16, 16),
     wrong=lambda v: [
-        Wrong("i, j = sch.get_loops('B')", 1, "Writing B misses most"),
-        Wrong("i, j = sch.get_loops('B')\nsch.reorder(j, i)", 1, "Reading A misses most"),
-        Wrong(tiled(4, 4), 1, "are asked for at most"),
+        Wrong(f"{v.loops} = sch.get_loops('{v.B}')\nsch.reorder(i, j)", 1,
+              f"Writing {v.B} misses most"),
+        Wrong(f"{v.loops} = sch.get_loops('{v.B}')\nsch.reorder(j, i)", 1,
+              "Reading A misses most"),
+        Wrong(tiled(v, 4, 4), 1, "are asked for at most"),
     ],
 )

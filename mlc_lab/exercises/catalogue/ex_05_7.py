@@ -13,6 +13,9 @@ from .matrices import product
 SIZES = (48, 64, 40)
 CACHES = "4K:8, 64K:16"
 
+#: splits before and after the step that costs, without the last
+SPLITS = 5
+
 
 def listing(v: Values) -> Picture:
     """The steps as a picture, with their recording."""
@@ -56,14 +59,14 @@ def draw(rng: random.Random) -> dict[str, object]:
     """A good order first; then splits, and among them an order that is bad."""
     made = ['i, j, k = sch.get_loops("C")', "sch.reorder(i, k, j)"]
     loops = ["i", "k", "j"]
-    quiet = rng.sample(["i", "k"], 2)
-    before = rng.choice([0, 1, 2])  # splits before the bad order
-    for at in range(3):
+    before = rng.randrange(SPLITS + 1)  # splits before the bad order
+    for at in range(SPLITS + 1):
         if at == before:  # all loops of i go inside
             loops.sort(key=lambda name: name[0] == "i")
             made.append(f"sch.reorder({', '.join(loops)})")
-        if at < 2:
-            name, factor = quiet[at], rng.choice([2, 4])
+        if at < SPLITS:
+            name = rng.choice([loop for loop in loops if loop[0] != "j" and len(loop) < 5])
+            factor = rng.choice([2, 4]) if len(name) == 1 else 2
             made.append(f"{name}_0, {name}_1 = sch.split({name}, factors=[None, {factor}])")
             where = loops.index(name)
             loops[where:where + 1] = [f"{name}_0", f"{name}_1"]

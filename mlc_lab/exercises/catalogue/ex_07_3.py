@@ -5,6 +5,9 @@ from __future__ import annotations
 from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
 
+#: what the sum may be called, and its block
+NAMES = ("S", "D", "E", "N", "P", "Y")
+
 
 def program(v: Values):
     """The sum of squares of a vector."""
@@ -12,21 +15,21 @@ def program(v: Values):
 @I.ir_module
 class Module:
     @T.prim_func
-    def main(A: T.Buffer(({v.n},), "float32"), S: T.Buffer((1,), "float32")):
+    def main(A: T.Buffer(({v.n},), "float32"), {v.S}: T.Buffer((1,), "float32")):
         for i, k in T.grid(1, {v.n}):
-            with T.block("S"):
+            with T.block("{v.S}"):
                 vi, vk = T.axis.remap("SR", [i, k])
                 with T.init():
-                    S[vi] = T.float32(0)
-                S[vi] = S[vi] + A[vk] * A[vk]
+                    {v.S}[vi] = T.float32(0)
+                {v.S}[vi] = {v.S}[vi] + A[vk] * A[vk]
 """)
 
 
-def factored(lanes: int, loop: str = "k1", vectorized: bool = True) -> str:
+def factored(v: Values, loop: str = "k1", vectorized: bool = True) -> str:
     """So many partial sums, the reduction's inner or outer loop made a loop over them."""
     lines = f"""
-i, k = sch.get_loops("S")
-k0, k1 = sch.split(k, [None, {lanes}])
+i, k = sch.get_loops("{v.S}")
+k0, k1 = sch.split(k, [None, {v.lanes}])
 R = sch.rfactor({loop}, 0)"""
     if vectorized:
         lines += """
@@ -39,7 +42,7 @@ sch.vectorize(r[2])"""
 def nested(v: Values) -> str:
     """Another way: the lanes are split off first, and moved inside afterwards."""
     return f"""
-i, k = sch.get_loops("S")
+i, k = sch.get_loops("{v.S}")
 k0, k1 = sch.split(k, [{v.n // v.lanes}, None])
 R = sch.rfactor(k1, factor_axis=0)
 i, a, b = sch.get_loops(R)
@@ -56,17 +59,18 @@ EXERCISE = Exercise(
 The sum of the squares of {n} numbers is one chain of additions: each waits for the one before it,
 and a loop over `k` cannot be vectorized, since all iterations write the same element.
 
-With `sch.rfactor` make {lanes} partial sums of it in a block of its own, `S_rf`. The innermost
-loop around `S_rf` runs over the {lanes} sums and is vectorized, so that one vector instruction
+With `sch.rfactor` make {lanes} partial sums of it in a block of its own, `{S}_rf`. The innermost
+loop around `{S}_rf` runs over the {lanes} sums and is vectorized, so that one vector instruction
 adds to all of them.""",
-    draw=lambda rng: {"n": rng.choice([1024, 1536, 2048]), "lanes": rng.choice([8, 16])},
+    draw=lambda rng: {"n": rng.choice([1024, 1280, 1536, 2048]), "S": rng.choice(NAMES),
+                      "lanes": rng.choice([8, 16])},
     program=program,
     checks=lambda v: [
         row("equivalent", 1, "it computes the sum", nasty=False),
         row("structure", 2, "partial sums, made by rfactor", uses=["rfactor"],
-            allocates={"S_rf": "global"}),
+            allocates={f"{v.S}_rf": "global"}),
         row("structure", 2, f"{v.lanes} lanes in the innermost loop",
-            nest={"S_rf": [1, v.n // v.lanes, f"vectorized {v.lanes}"]}),
+            nest={f"{v.S}_rf": [1, v.n // v.lanes, f"vectorized {v.lanes}"]}),
     ],
     hints=(
         "The loop over k has to become two loops before one of them can be taken out of the sum.",
@@ -77,11 +81,13 @@ adds to all of them.""",
     ),
     reference=nested,
     wrong=lambda v: [
-        Wrong(f"i, k = sch.get_loops('S')\nk0, k1 = sch.split(k, [None, {v.lanes}])\n"
+        Wrong(f"i, k = sch.get_loops('{v.S}')\nk0, k1 = sch.split(k, [None, {v.lanes}])\n"
               "sch.vectorize(k1)", 0, "vectorize"),
-        Wrong(factored(v.lanes, vectorized=False), 3, f"asked for: 1, {v.n // v.lanes}, vectorized "
+        Wrong(factored(v, vectorized=False), 3, f"asked for: 1, {v.n // v.lanes}, vectorized "
               f"{v.lanes}"),
-        Wrong(factored(v.lanes, "k0", vectorized=False), 3, "the loops around block S_rf are"),
-        Wrong("i, k = sch.get_loops('S')\nsch.rfactor(k, 0)", 3, "the loops around block S_rf are"),
+        Wrong(factored(v, "k0", vectorized=False), 3,
+              f"the loops around block {v.S}_rf are"),
+        Wrong(f"i, k = sch.get_loops('{v.S}')\nsch.rfactor(k, 0)", 3,
+              f"the loops around block {v.S}_rf are"),
     ],
 )

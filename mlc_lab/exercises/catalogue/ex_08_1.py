@@ -8,20 +8,21 @@ import random
 from ...observe.counts import count_accesses
 from ...schedule import Schedule
 from ..exercise import Exercise, Values, Wrong, row
-from .matrices import product
+from .matrices import drawn, product
 
 CACHES = "1K:4, 64K:16"
 
 
 def program(v: Values):
     """A matrix product."""
-    return product(v.n, v.m, v.k)
+    return product(v.n, v.m, v.k, v.order, v.C)
 
 
-def tiled(rows: str, columns: str, before: str = "", order: str = "i0, j0, k, i1, j1") -> str:
+def tiled(v: Values, rows: str, columns: str, before: str = "",
+          order: str = "i0, j0, k, i1, j1") -> str:
     """A schedule, with whatever stands for the two factors."""
     return f"""
-i, j, k = sch.get_loops("C")
+{v.loops} = sch.get_loops("{v.C}")
 {before}
 i0, i1 = sch.split(i, {rows})
 j0, j1 = sch.split(j, {columns})
@@ -32,7 +33,7 @@ sch.reorder({order})"""
 def best(n: int, m: int, k: int) -> tuple[int, int]:
     """The tile of a few that misses least."""
     def misses(tile: tuple[int, int]) -> int:
-        sch = Schedule(program(Values(n=n, m=m, k=k)))
+        sch = Schedule(product(n, m, k))
         i, j, k_ = sch.get_loops(sch.get_block("C"))
         i0, i1 = sch.split(i, [None, tile[0]])
         j0, j1 = sch.split(j, [None, tile[1]])
@@ -44,12 +45,12 @@ def best(n: int, m: int, k: int) -> tuple[int, int]:
 
 def good(v: Values) -> str:
     """The schedule that was found to be good."""
-    return tiled(f"[None, {v.rows}]", f"[None, {v.columns}]")
+    return tiled(v, f"[None, {v.rows}]", f"[None, {v.columns}]")
 
 
-def drawn(v: Values) -> str:
+def open_choices(v: Values) -> str:
     """A space of three programs."""
-    return tiled("[None, a]", "[None, b]", f"""
+    return tiled(v, "[None, a]", "[None, b]", f"""
 a = sch.sample_categorical([{v.rows // 2}, {v.rows}, {v.rows * 2}], [0.2, 0.6, 0.2])
 b = {v.columns}""")
 
@@ -58,7 +59,8 @@ def values(rng: random.Random) -> dict:
     """Sizes, and the tile that is good for them."""
     n, m, k = (rng.choice([32, 48]) for _ in range(3))
     rows, columns = best(n, m, k)
-    return {"n": n, "m": m, "k": k, "rows": rows, "columns": columns, "most": rng.choice([10, 12])}
+    return {"n": n, "m": m, "k": k, "rows": rows, "columns": columns, "most": rng.choice([10, 12]),
+            **drawn(rng)}
 
 
 EXERCISE = Exercise(
@@ -80,6 +82,7 @@ good one.
 The answer is read, not run: write calls on `sch`, one a line.""",
     draw=values,
     program=program,
+    small=lambda v: {"n": 24, "m": 20, "k": 24},
     checks=lambda v: [
         row("equivalent", 1, "its programs compute the product", nasty=False, cases=1),
         row("space", 2, "the good tile is in it", contains=good(v)),
@@ -96,17 +99,17 @@ The answer is read, not run: write calls on `sch`, one a line.""",
         "a = sch.sample_categorical([{rows}, ...], [0.5, 0.5]), the same for the columns, then "
         "sch.split(i, [None, a]).",
     ),
-    reference=drawn,
+    reference=open_choices,
     wrong=lambda v: [
         Wrong(good(v), 5, "leave a choice open with sch.sample_"),
-        Wrong(drawn(v) + "\nsch.sample_categorical([0, 4, 16, 64, 512], [0.2, 0.2, 0.2, 0.2, 0.2])",
-              5, "drawn blindly"),
-        Wrong(tiled("sch.sample_perfect_tile(i, n=2, max_innermost_factor=2)",
+        Wrong(open_choices(v) + "\nsch.sample_categorical([0, 4, 16, 64, 512], "
+              "[0.2, 0.2, 0.2, 0.2, 0.2])", 5, "drawn blindly"),
+        Wrong(tiled(v, "sch.sample_perfect_tile(i, n=2, max_innermost_factor=2)",
                     "sch.sample_perfect_tile(j, n=2, max_innermost_factor=2)"), 3,
               "none of those in the space"),
-        Wrong(tiled("[None, a]", "[None, 1]", f"""
+        Wrong(tiled(v, "[None, a]", "[None, 1]", f"""
 a = sch.sample_categorical([1, 2, {v.rows}], [0.4, 0.4, 0.2])"""), 3, "none of those in the space"),
-        Wrong(tiled("[None, a]", f"[None, {v.columns}]", f"""
+        Wrong(tiled(v, "[None, a]", f"[None, {v.columns}]", f"""
 a = sch.sample_categorical([1, 2, {v.rows}], [0.4, 0.4, 0.2])""", "i0, j0, i1, j1, k"), 3,
               "none of those in the space"),
     ],

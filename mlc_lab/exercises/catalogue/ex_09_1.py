@@ -10,10 +10,14 @@ from ..result import Found
 
 
 def draw(rng: random.Random) -> dict:
-    """Which tiles are shown, and which are kept for the marks: of each size some."""
+    """Which tiles are shown, and which are kept for the marks: of each size some; and in which
+    order features come."""
     tiles = list(TIMES)
     shown = sorted(rng.sample(tiles, 9))
-    return {"shown": shown, "kept": [t for t in tiles if t not in shown],
+    names = list(features(1, 4))
+    rng.shuffle(names)
+    return {"names": names, "order": ", ".join(f"`{name}`" for name in names),
+            "shown": shown, "kept": [t for t in tiles if t not in shown],
             "table": ", ".join(f"`{r} x {c}`: {TIMES[r, c]}" for r, c in shown)}
 
 
@@ -21,9 +25,10 @@ def scores(v: Values, call) -> list[float] | Found:
     """What the model says of the tiles that were kept, or why that is nothing."""
     out = []
     for tile in v.kept:
-        score = call("predict", features(*tile))
+        given = [features(*tile)[name] for name in v.names]
+        score = call("predict", given)
         if isinstance(score, bool) or not isinstance(score, (int, float)):
-            return Found(False, f"predict({features(*tile)}) gave {str(score)[:60]}, no number")
+            return Found(False, f"predict({given}) gave {str(score)[:60]}, no number")
         out.append(float(score))
     return out
 
@@ -74,12 +79,23 @@ def first(v: Values):
 
 REFERENCE = """
 def predict(f):
-    full = min(f["columns"], 8) / 8                  # the part of each vector that is used
-    speed = full * min(f["sums"], 4)                 # more sums do not wait for each other
-    if f["registers"] > 16:                          # the rest goes to the stack and back
-        speed /= 1 + f["registers"] / 32
-    return speed - f["loads"] / 100 - f["scalar_loads"] / 100
+    NAMES = f
+    full = min(columns, 8) / 8                       # the part of each vector that is used
+    speed = full * min(sums, 4)                      # more sums do not wait for each other
+    if registers > 16:                               # the rest goes to the stack and back
+        speed /= 1 + registers / 32
+    return speed - loads / 100 - scalar_loads / 100
 """
+
+
+def reference(v: Values) -> str:
+    """A model of two things that make a tile slow."""
+    return REFERENCE.replace("NAMES", ", ".join(v.names))
+
+
+def at(v: Values, name: str) -> str:
+    """A feature by its place."""
+    return f"f[{v.names.index(name)}]"
 
 
 EXERCISE = Exercise(
@@ -94,11 +110,12 @@ vectorized, the rows unrolled, in registers of 8 numbers, of which there are 16.
 
 {table}.
 
-Write `def predict(f)`, which gives a number for a tile: the larger, the faster. `f` is a dict of
-features: `rows`, `columns`, `registers` (vector registers that the inner loop asks for), `sums`
-(vectors of sums that do not wait for each other), `loads` (vectors loaded in each step of `k`) and
-`scalar_loads` (single numbers). Marks are made on the other 16 tiles: by the rank correlation of
-what you predict with the speed that was measured (1: the same order, 0: no relation).""",
+Write `def predict(f)`, which gives a number for a tile: the larger, the faster. `f` is a list of
+six features: {order}, in this order. `registers` are the vector registers that the inner loop asks
+for, `sums` the vectors of sums that do not wait for each other, `loads` the vectors loaded in each
+step of `k`, and `scalar_loads` the single numbers. Marks are made on the other 16 tiles: by the
+rank correlation of what you predict with the speed that was measured (1: the same order, 0: no
+relation).""",
     draw=draw,
     checks=lambda v: [
         row("function", 1, "better than chance: a rank correlation of 0.4", by=ranked(v, 0.4)),
@@ -113,11 +130,12 @@ what you predict with the speed that was measured (1: the same order, 0: no rela
         "min(sums, 4) * min(columns, 8) / 8 is about the speed as long as registers <= 16; beyond, "
         "divide by something that grows with registers.",
     ),
-    reference=lambda v: REFERENCE,
+    reference=reference,
     wrong=lambda v: [
-        Wrong("def predict(f):\n    return f['rows'] * f['columns']", 0, "It ranks"),
-        Wrong(REFERENCE.replace("return speed", "return -speed"), 0, "is the sign right?"),
+        Wrong(f"def predict(f):\n    return {at(v, 'rows')} * {at(v, 'columns')}", 0, "It ranks"),
+        Wrong(reference(v).replace("return speed", "return -speed"), 0, "is the sign right?"),
         Wrong("def predict(f):\n    return 'fast'", 0, "no number"),
-        Wrong("def predict(f):\n    return f['sum']", 0, "line 2: KeyError: 'sum'"),
+        Wrong(f"TIMES = {({t: TIMES[t] for t in v.shown})}\ndef predict(f):\n"
+              f"    return -TIMES[{at(v, 'rows')}, {at(v, 'columns')}]", 0, "line 3: KeyError: ("),
     ],
 )

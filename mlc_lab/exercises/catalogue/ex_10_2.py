@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 from ...ir.module import IRModule
 from ...ir.structural import structural_equal
 from ...schedule import Schedule
@@ -11,9 +13,16 @@ from ..exercise import Exercise, Values, Wrong, row
 from ..result import Found
 
 PRELUDE = PROGRAMS + """
-def call(names, name, model, tuned, kernel):
-    out = names[name](from_source(model), from_source(tuned)["main"], kernel)
-    return out.script()
+def call(names, name, model, tuned, kernel, gives, by, returns):
+    mod, best = from_source(model), from_source(tuned)
+    best = best if gives == "mod" else best["main"]
+    which = mod.get_global_var(kernel) if by == "gv" else kernel
+    out = names[name](mod, best, which)
+    if returns == "new":
+        return [out.script(), mod.script()]
+    if out is not None:
+        raise TypeError("put_back returned something: it is to change the model that it is given")
+    return [mod.script(), ""]
 """
 #: the kernels of the model: the one that was tuned, and its neighbour
 KERNELS = ("linear0", "linear1")
@@ -64,7 +73,12 @@ def judged(v: Values, what: str):
     def by(call):
         for kernel in KERNELS:
             before, new = model(v), tuned(v, kernel)
-            mod = program_in(call("put_back", before.script(), new.script(), kernel))
+            out, given = call("put_back", before.script(), new.script(), kernel, v.kind, v.by,
+                              v.returns)
+            mod = program_in(out)
+            if what == "rest" and given and not structural_equal(program_in(given), before,
+                                                                 map_free_vars=True):
+                return Found(False, "the model that was given has changed too: change a copy of it")
             found = {gv.name_hint: f for gv, f in mod.functions.items()}
             if kernel not in found:
                 return Found(False, f"there is no {kernel} in the model any more, which main calls")
@@ -94,9 +108,41 @@ def judged(v: Values, what: str):
     return by
 
 
-def text(body: str) -> str:
-    """An answer of a few lines."""
-    return "def put_back(model, tuned, name):\n" + "\n".join(f"    {n}" for n in body.split("\n"))
+#: how the tuned kernel is handed over, and how the kernel that it was is named
+TUNED = {"func": 'sch.mod["main"]', "mod": "sch.mod"}
+NAMED = {"name": '"linear0"', "gv": 'model.get_global_var("linear0")'}
+#: what is done with the model
+RETURNED = {"new": "returns a copy in which the kernel is exchanged, and leaves the model alone",
+            "same": "exchanges the kernel in the model itself, and returns nothing"}
+
+
+ANSWER = """
+def put_back(model, tuned, name):
+    out = {out}
+    {where}
+    return {value}
+"""
+
+
+def answer(v: Values, renamed: bool = True, where: str = "", value: str = "", out: str = "") -> str:
+    """The exchange of a kernel; not `renamed`: under the name that the search gave it."""
+    func = 'tuned["main"]' if v.kind == "mod" else "tuned"
+    name, gv = ("name.name_hint", "name") if v.by == "gv" else (
+        "name", "out.get_global_var(name)")
+    new = f'{func}.with_attr("global_symbol", {name})' if renamed else func
+    copies = v.returns == "new"
+    return ANSWER.format(
+        out=out or ("tvm.IRModule(dict(model.functions))" if copies else "model"),
+        where=(where or f"out.update_func({gv}, {new})").format(func=func),
+        value=value or ("out" if copies else "None"))
+
+
+def draw(rng: random.Random) -> dict[str, object]:
+    """The sizes, and how what is needed is handed over."""
+    kind, by, returns = (rng.choice(sorted(x)) for x in (TUNED, NAMED, RETURNED))
+    return {"n": rng.choice([64, 96, 128, 160]), "lanes": rng.choice([8, 16]), "kind": kind,
+            "by": by, "returns": returns, "tuned": TUNED[kind], "named": NAMED[by],
+            "returned": RETURNED[returns]}
 
 
 EXERCISE = Exercise(
@@ -109,11 +155,11 @@ EXERCISE = Exercise(
 A model of two layers of {n} calls the kernels `linear0` and `linear1`. One of them was taken out,
 called `main`, and tuned: now the best program stands in `sch.mod["main"]`.
 
-Write `def put_back(model, tuned, name)`. `model` is an IRModule, `tuned` the PrimFunc of the
-search, `name` the name of the kernel that it was (`"linear0"`). It returns a model that calls the
-tuned kernel where it called the old one, and is the same otherwise. `tvm` and `relax` are there
-already.""",
-    draw=lambda rng: {"n": rng.choice([64, 96, 128, 160]), "lanes": rng.choice([8, 16])},
+Write `def put_back(model, tuned, name)`, which {returned}.
+`model` is an IRModule, `tuned` is `{tuned}` of the search, and `name` tells which kernel it was, as
+`{named}`. The tuned kernel is then called where the old one was, and the rest is as before. `tvm`
+and `relax` are there already.""",
+    draw=draw,
     checks=lambda v: [
         row("function", 2, "the kernel of the model is the tuned one", prelude=PRELUDE,
             by=judged(v, "kernel"), decides=True),
@@ -124,19 +170,18 @@ already.""",
         "main calls a GlobalVar, and the module says which function that stands for.",
         "model.get_global_var(name) is the GlobalVar, model.update_func(gv, func) exchanges what "
         "it stands for.",
-        'tuned.with_attr("global_symbol", name) is the kernel under its name; exchange that, and '
-        "return model.",
+        'func.with_attr("global_symbol", name) is the kernel under its name, and '
+        "tvm.IRModule(dict(model.functions)) a copy of the model. A GlobalVar has a name_hint.",
     ),
-    reference=lambda v: text('model.update_func(model.get_global_var(name), '
-                             'tuned.with_attr("global_symbol", name))\nreturn model'),
+    reference=answer,
     wrong=lambda v: [
-        Wrong(text("model.update_func(model.get_global_var(name), tuned)\nreturn model"), 3,
-              "Give it its name back"),
-        Wrong(text('model["tuned"] = tuned.with_attr("global_symbol", "tuned")\nreturn model'), 0,
+        Wrong(answer(v, renamed=False), 3, "Give it its name back"),
+        Wrong(answer(v, where='out["tuned"] = {func}.with_attr("global_symbol", "tuned")'), 0,
               "is called by nobody"),
-        Wrong(text("for n in 'linear0', 'linear1':\n    model.update_func(model.get_global_var(n),"
-                   ' tuned.with_attr("global_symbol", n))\nreturn model'), 3,
+        Wrong(answer(v, where="for n in 'linear0', 'linear1': out.update_func("
+                     "out.get_global_var(n), {func}.with_attr('global_symbol', n))"), 3,
               "has changed, and only"),
-        Wrong(text("return tvm.IRModule({name: tuned})"), 2, "the model has the functions"),
+        Wrong(answer(v, out="model"), 3, "change a copy of it") if v.returns == "new" else
+        Wrong(answer(v, value="out"), 0, "put_back returned something"),
     ],
 )

@@ -26,24 +26,24 @@ def reference_pattern(v: Values):
     """A product, plus something on either side, through one of two activations."""
     product = is_op("relax.matmul")(wildcard(), wildcard())
     biased = is_op("relax.add")(product, wildcard()) | is_op("relax.add")(wildcard(), product)
-    return is_op(f"relax.nn.{v.one}")(biased) | is_op(f"relax.nn.{v.two}")(biased)
+    return is_op(f"relax.{v.one}")(biased) | is_op(f"relax.{v.two}")(biased)
 
 
 #: what the models consist of, by what their rows look for
 MODELS = {
-    "plain": ("m = R.matmul(x, w)", "s = R.add(m, b)", "hit = R.nn.ONE(s)", "t = R.add(hit, b)",
-              "u = R.nn.OTHER(t)", "out = R.multiply(u, u)"),
-    "either": ("m = R.matmul(x, w)", "s = R.add(b, m)", "hit1 = R.nn.ONE(s)",
-               "n = R.matmul(hit1, w)", "t = R.add(n, b)", "hit2 = R.nn.TWO(t)",
+    "plain": ("m = R.matmul(x, w)", "s = R.add(m, b)", "hit = R.ONE(s)", "t = R.add(hit, b)",
+              "u = R.OTHER(t)", "out = R.multiply(u, u)"),
+    "either": ("m = R.matmul(x, w)", "s = R.add(b, m)", "hit1 = R.ONE(s)",
+               "n = R.matmul(hit1, w)", "t = R.add(n, b)", "hit2 = R.TWO(t)",
                "out = R.add(hit2, b)"),
-    "not": ("a = R.nn.ONE(x)", "m = R.matmul(a, w)", "n = R.nn.TWO(m)", "s = R.multiply(m, b)",
-            "o = R.nn.ONE(s)", "t = R.add(o, n)", "out = R.nn.TWO(t)"),
+    "not": ("a = R.ONE(x)", "m = R.matmul(a, w)", "n = R.TWO(m)", "s = R.multiply(m, b)",
+            "o = R.ONE(s)", "t = R.add(o, n)", "out = R.TWO(t)"),
 }
 
 
 def model(v: Values, name: str):
     """One of the models, as a module."""
-    lines = [line.replace("ONE", v.one).replace("TWO", v.two).replace("OTHER", v.other)
+    lines = [line.replace("OTHER", v.other).replace("ONE", v.one).replace("TWO", v.two)
              for line in MODELS[name]]
     body = "\n".join(" " * 12 + line for line in lines)
     return from_source(f"""
@@ -91,13 +91,13 @@ def lines(v: Values, biased: str = "", activation: str = "") -> str:
     """The reference as text, or a part of it otherwise."""
     biased = biased or ('is_op("relax.add")(product, wildcard()) | '
                         'is_op("relax.add")(wildcard(), product)')
-    activation = activation or (f'is_op("relax.nn.{v.one}")(biased) | '
-                                f'is_op("relax.nn.{v.two}")(biased)')
+    activation = activation or (f'is_op("relax.{v.one}")(biased) | '
+                                f'is_op("relax.{v.two}")(biased)')
     return text(f'product = is_op("relax.matmul")(wildcard(), wildcard())\nbiased = {biased}\n'
                 f"return {activation}")
 
 
-ACTIVATIONS = ("relu", "gelu", "silu")
+ACTIVATIONS = ("nn.relu", "nn.gelu", "nn.silu", "nn.softplus", "sigmoid", "tanh")
 
 
 def draw(rng) -> dict:
@@ -114,7 +114,7 @@ EXERCISE = Exercise(
     kind="function",
     statement="""\
 A layer is a product (`relax.matmul`), a bias that is added to it (`relax.add`; the product may be
-its first operand or its second), and behind that `relax.nn.{one}` or `relax.nn.{two}`.
+its first operand or its second), and behind that `relax.{one}` or `relax.{two}`.
 
 Write `def pattern()`, which returns a pattern of `relax.dpl` that matches the last call of each
 such layer and no other call. `is_op` and `wildcard` are there already: `is_op("relax.add")(p, q)`
@@ -133,12 +133,12 @@ either.""",
         "An addition of the product has two forms, add(product, bias) and add(bias, product): "
         "write both, with | between them.",
         'biased = is_op("relax.add")(product, wildcard()) | is_op("relax.add")(wildcard(), '
-        'product); return is_op("relax.nn.{one}")(biased) | is_op("relax.nn.{two}")(biased).',
+        'product); return is_op("relax.{one}")(biased) | is_op("relax.{two}")(biased).',
     ),
     reference=lines,
     wrong=lambda v: [
         Wrong(lines(v, 'is_op("relax.add")(product, wildcard())'), 2, "it does not find hit1"),
-        Wrong(lines(v, "", f'is_op("relax.nn.{v.one}")(biased)'), 2, "it does not find hit2"),
+        Wrong(lines(v, "", f'is_op("relax.{v.one}")(biased)'), 2, "it does not find hit2"),
         Wrong(lines(v, "wildcard()"), 3, "which is no such layer"),
         Wrong(text("return 'relax.matmul'"), 0, "returned a str, no pattern"),
         Wrong(lines(v, 'is_op("relax.add")(wildcard(), wildcard())'), 3, "which is no such layer"),

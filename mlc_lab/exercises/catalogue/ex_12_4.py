@@ -11,9 +11,14 @@ from ...script import from_source
 from ..exercise import Exercise, Field, Values, Wrong, row
 from ..pictures import calls, share
 
+#: operators between the bias and what is needed twice
+BETWEEN = ("d", "e")
+
 
 def program(v: Values):
     """A product, what follows it, and a value in the middle that something else needs too."""
+    between = "".join(f"\n            {name} = R.{v.after}({of})"
+                      for name, of in zip(BETWEEN[:v.more], ("s", *BETWEEN)))
     return from_source(f"""
 @I.ir_module
 class Module:
@@ -23,9 +28,9 @@ class Module:
         with R.dataflow():
             a = {v.before}
             p = R.matmul(a, w)
-            s = R.add(p, b)
-            r = {v.after}
-            q = R.multiply(r, s)
+            s = R.add(p, b){between}
+            r = R.{v.after}({v.fork})
+            q = R.multiply(r, {v.fork})
             t = R.permute_dims(q)
             u = R.{v.reduction}(t, axis=[0])
             h = R.{v.reduction}({v.needed}, axis=[1])
@@ -37,7 +42,7 @@ class Module:
 
 @functools.lru_cache(64)
 def _kernels(*drawn: object) -> tuple[tuple[str, ...], ...]:
-    names = ("n", "m", "before", "after", "reduction", "needed")
+    names = ("n", "m", "before", "after", "more", "fork", "reduction", "needed")
     mod = program(Values(**dict(zip(names, drawn))))
     for change in (transform.LegalizeOps(), transform.AnnotateTIROpPattern(), transform.FuseOps()):
         mod = change(mod)
@@ -54,12 +59,18 @@ def _kernels(*drawn: object) -> tuple[tuple[str, ...], ...]:
 
 def kernels(v: Values) -> list[list[str]]:
     """The calls of each kernel after fusion."""
-    return [list(names) for names in _kernels(v.n, v.m, v.before, v.after, v.reduction, v.needed)]
+    return [list(names) for names in _kernels(
+        v.n, v.m, v.before, v.after, v.more, v.fork, v.reduction, v.needed)]
 
 
 def of_product(v: Values) -> list[str]:
     """The calls of the kernel with the product."""
     return next(names for names in kernels(v) if "p" in names)
+
+
+def everything(v: Values) -> list[str]:
+    """All calls."""
+    return [name for names in kernels(v) for name in names]
 
 
 def about(v: Values) -> dict[str, str]:
@@ -77,11 +88,13 @@ def points(v: Values, marked: list[str]) -> int:
 
 def draw(rng: random.Random) -> dict[str, object]:
     """Operators, and which value is needed twice."""
-    drawn = {"n": rng.choice([8, 12]), "m": rng.choice([32, 48]),
+    more = rng.choice([0, 1, 2])
+    fork = ("s", *BETWEEN)[more]
+    drawn = {"more": more, "fork": fork, "n": rng.choice([8, 12]), "m": rng.choice([32, 48]),
              "before": rng.choice(["R.exp(x)", "R.tanh(x)", "R.nn.relu(x)"]),
-             "after": rng.choice(["R.nn.relu(s)", "R.tanh(s)", "R.sigmoid(s)"]),
+             "after": rng.choice(["nn.relu", "tanh", "sigmoid"]),
              "reduction": rng.choice(["sum", "max", "min"]),
-             "needed": rng.choice(["s", "r", "q"])}
+             "needed": rng.choice([fork, "r", "q"])}
     return {**drawn, "last": of_product(Values(**drawn))[-1]}
 
 
@@ -104,7 +117,7 @@ up in one kernel with the product `p`, `p` itself too. Then say how many kernels
         row("marks", 3, "the kernel of p", field="kernel", equals=lambda: of_product(v),
             about=lambda: about(v)),
         row("prediction", 1, "how many kernels", field="count", equals=lambda: len(kernels(v)),
-            says={9: "that is how many calls there are: some are fused"}),
+            says={9 + v.more: "that is how many calls there are: some are fused"}),
     ],
     hints=(
         "A product takes what follows it into its kernel, element by element, and not what comes "
@@ -112,17 +125,16 @@ up in one kernel with the product `p`, `p` itself too. Then say how many kernels
         "What a kernel computes in between is not in memory: a value that a call outside of it "
         "needs too has to be the result of its kernel. So a kernel goes on past a value only if "
         "it takes in all ways on from there, up to where they meet.",
-        "The last {reduction} needs {needed}, and s is needed by r and by q. The kernel of p ends "
-        "with {last}. What comes after may be fused with each other, and a reduction takes in "
+        "The last {reduction} needs {needed}, and {fork} is needed by r and by q. The kernel of p "
+        "ends with {last}. What comes after may be fused with each other, and a reduction takes in "
         "nothing that comes before it.",
     ),
     reference=lambda v: {"kernel": of_product(v), "count": len(kernels(v))},
     wrong=lambda v: [
-        Wrong({"kernel": ["p"], "count": 9}, points(v, ["p"]), "s is missing"),
+        Wrong({"kernel": ["p"], "count": 9 + v.more}, points(v, ["p"]), "s is missing"),
         Wrong({"kernel": ["a", *of_product(v)], "count": len(kernels(v))},
               1 + points(v, ["a", *of_product(v)]), "a is marked, and should not be"),
-        Wrong({"kernel": "a, p, s, r, q, t, u, h, y", "count": 1},
-              points(v, list("apsrqtuhy")), "is too small"),
+        Wrong({"kernel": everything(v), "count": 1}, points(v, everything(v)), "is too small"),
         Wrong({"count": len(kernels(v))}, 1, "nothing was marked"),
     ],
 )

@@ -48,7 +48,7 @@ def _sizes(wide: int, high: int, stride: int) -> dict[str, int]:
 def draw(rng: random.Random) -> dict[str, int]:
     """The shape of a block, a warp of which has several rows, and a stride."""
     wide = rng.choice([8, 16])
-    return _sizes(wide, rng.choice([8, 16, 32]), rng.choice([2, 4]))
+    return _sizes(wide, rng.choice([8, 16, 32]), rng.choice([2, 3, 4, 5, 6]))
 
 
 EXERCISE = Exercise(

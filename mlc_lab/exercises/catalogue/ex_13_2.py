@@ -7,6 +7,9 @@ import random
 from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
 
+#: what the result may be called, and its block
+RESULTS = ("Y", "D", "O", "P", "Q", "Z")
+
 
 def program(v: Values):
     """Each channel is multiplied by a factor of its own; the loops do not follow the layout."""
@@ -15,19 +18,19 @@ def program(v: Values):
 class Module:
     @T.prim_func
     def main(X: T.Buffer(({v.n}, {v.c}, {v.w}), "float32"), S: T.Buffer(({v.c},), "float32"),
-             Y: T.Buffer(({v.n}, {v.c}, {v.w}), "float32")):
+             {v.Y}: T.Buffer(({v.n}, {v.c}, {v.w}), "float32")):
         T.func_attr({{"tir.noalias": True}})
-        for n, w, c in T.grid({v.n}, {v.w}, {v.c}):
-            with T.block("Y"):
+        for {v.loops} in T.grid({', '.join(str(getattr(v, x)) for x in v.order)}):
+            with T.block("{v.Y}"):
                 vn, vw, vc = T.axis.remap("SSS", [n, w, c])
-                Y[vn, vc, vw] = X[vn, vc, vw] * S[vc]
+                {v.Y}[vn, vc, vw] = X[vn, vc, vw] * S[vc]
 """)
 
 
-def answer(order: str = "n, c, w", threads: int = 128, more: str = "") -> str:
+def answer(v: Values, order: str = "n, c, w", threads: int = 128, more: str = "") -> str:
     """The loops in an order, fused, and cut into blocks of threads."""
     return f"""
-n, w, c = sch.get_loops("Y")
+{v.loops} = sch.get_loops("{v.Y}")
 sch.reorder({order})
 block, thread = sch.split(sch.fuse({order}), factors=[None, {threads}])
 sch.bind(block, "blockIdx.x")
@@ -35,9 +38,10 @@ sch.bind(thread, "threadIdx.x"){more}
 """
 
 
-#: each thread does four neighbours
-NEIGHBOURS = """
-n, w, c = sch.get_loops("Y")
+def of_neighbours(v: Values) -> str:
+    """Each thread does four neighbours."""
+    return f"""
+{v.loops} = sch.get_loops("{v.Y}")
 sch.reorder(n, c, w)
 block, thread, inner = sch.split(sch.fuse(n, c, w), factors=[None, 128, 4])
 sch.bind(block, "blockIdx.x")
@@ -46,9 +50,11 @@ sch.bind(thread, "threadIdx.x")
 
 
 def draw(rng: random.Random) -> dict[str, object]:
-    """Sizes that blocks of threads divide. A warp stays in one channel."""
+    """Loops, and sizes that blocks of threads divide. A warp stays in one channel."""
+    order = rng.choice(["nwc", "wnc", "wcn", "cwn"])  # w has to go inside
     n, c, w = rng.choice([4, 8]), rng.choice([16, 24, 40]), rng.choice([64, 96, 128])
-    return {"n": n, "c": c, "w": w, "most": n * c * w // 4 + n * c * w // 32}
+    return {"n": n, "c": c, "w": w, "Y": rng.choice(RESULTS), "order": order,
+            "loops": ", ".join(order), "most": n * c * w // 4 + n * c * w // 32}
 
 
 EXERCISE = Exercise(
@@ -63,7 +69,7 @@ own. Make a kernel for a GPU of it: bind loops to `blockIdx.x` and `threadIdx.x`
 
 - a multiprocessor (16 blocks and 32 warps at most) is full, and
 - all warps together ask for {most} sectors at most. That is the least: a load of `X` and a store of
-  `Y` take 4 sectors a warp, and the factor is the same for all lanes.""",
+  `{Y}` take 4 sectors a warp, and the factor is the same for all lanes.""",
     draw=draw,
     program=program,
     checks=lambda v: [
@@ -79,11 +85,11 @@ own. Make a kernel for a GPU of it: bind loops to `blockIdx.x` and `threadIdx.x`
         "sch.reorder(n, c, w), then sch.split(sch.fuse(n, c, w), factors=[None, 128]), and bind "
         "the two loops.",
     ),
-    reference=lambda v: answer(),
+    reference=answer,
     wrong=lambda v: [
-        Wrong(answer("n, w, c"), 3, "The load of X has the largest part"),
-        Wrong(answer(threads=32), 4, "It is limited by blocks"),
-        Wrong(NEIGHBOURS, 3, "are asked for at most"),
-        Wrong('sch.get_loops("Y")', 1, "it cannot run on"),
+        Wrong(answer(v, "n, w, c"), 3, "The load of X has the largest part"),
+        Wrong(answer(v, threads=32), 4, "It is limited by blocks"),
+        Wrong(of_neighbours(v), 3, "are asked for at most"),
+        Wrong(f'sch.get_loops("{v.Y}")', 1, "it cannot run on"),
     ],
 )

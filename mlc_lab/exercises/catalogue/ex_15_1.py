@@ -7,6 +7,9 @@ import random
 from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
 
+#: what the sum may be called, and its block
+NAMES = ("S", "D", "E", "N", "P", "Y")
+
 
 def program(v: Values):
     """The scalar product of two vectors."""
@@ -15,14 +18,14 @@ def program(v: Values):
 class Module:
     @T.prim_func
     def main(A: T.Buffer(({v.n},), "float32"), B: T.Buffer(({v.n},), "float32"),
-             S: T.Buffer((1,), "float32")):
+             {v.S}: T.Buffer((1,), "float32")):
         T.func_attr({{"tir.noalias": True}})
         for i, k in T.grid(1, {v.n}):
-            with T.block("S"):
+            with T.block("{v.S}"):
                 vi, vk = T.axis.remap("SR", [i, k])
                 with T.init():
-                    S[vi] = T.float32(0)
-                S[vi] = S[vi] + A[vk] * B[vk]
+                    {v.S}[vi] = T.float32(0)
+                {v.S}[vi] = {v.S}[vi] + A[vk] * B[vk]
 """)
 
 
@@ -30,29 +33,30 @@ def answer(v: Values, split: str = "[None, 128]", thread: int = 1, parts: int | 
            final: str = 'sch.bind(i, "blockIdx.x")\nsch.bind(k_0, "threadIdx.x")') -> str:
     """The sum in parts, a block for each."""
     return f"""
-k_0, k_1 = sch.split(sch.get_loops("S")[1], factors=[{parts or v.parts}, None])
+k_0, k_1 = sch.split(sch.get_loops("{v.S}")[1], factors=[{parts or v.parts}, None])
 partial = sch.rfactor(k_0, 0)
 i, k_0, k_1 = sch.get_loops(partial)
 sch.bind(k_0, "blockIdx.x")
 sch.bind(sch.split(k_1, factors={split})[{thread}], "threadIdx.x")
-i, k_0 = sch.get_loops("S")
+i, k_0 = sch.get_loops("{v.S}")
 {final}
 """
 
 
 ONE_BLOCK = """
-i, k = sch.get_loops("S")
+i, k = sch.get_loops("{S}")
 sch.bind(i, "blockIdx.x")
 sch.bind(sch.split(k, factors=[None, 256])[1], "threadIdx.x")
 """
 
 
 def draw(rng: random.Random) -> dict[str, object]:
-    """A length, and how many threads there are to be; the sectors are those of the vectors, and
-    some for the partial sums."""
+    """A name, a length, and how many threads there are to be; the sectors are those of the vectors,
+    and some for the partial sums."""
     parts, each = rng.choice([(16, 1024), (16, 2048), (32, 512), (32, 1024)])
     n = parts * each
-    return {"n": n, "parts": parts, "threads": parts * 128, "most": n // 4 + 2 * parts + 8}
+    return {"S": rng.choice(NAMES), "n": n, "parts": parts, "threads": parts * 128,
+            "most": n // 4 + 2 * parts + 8}
 
 
 EXERCISE = Exercise(
@@ -89,7 +93,7 @@ Write a schedule with
     ),
     reference=answer,
     wrong=lambda v: [
-        Wrong(ONE_BLOCK, 1, "256 threads at once"),
+        Wrong(ONE_BLOCK.format(S=v.S), 1, "256 threads at once"),
         Wrong(answer(v, split="[128, None]", thread=0), 3, "has the largest part"),
         Wrong(answer(v, final=""), 1, "it cannot run on"),
         Wrong(answer(v, split="[None, 32]"), 1, "threads at once"),

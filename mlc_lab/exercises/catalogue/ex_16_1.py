@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import random
 
-from ..exercise import Exercise, Wrong, row
-from .matrices import product
+from ..exercise import Exercise, Values, Wrong, row
+from .matrices import drawn, product
 
 #: two GPUs of different shape
 ONE, OTHER = "nvidia/geforce-rtx-2080-ti", "nvidia/nvidia-a100"
 
 
-def answer(side: int = 16, each: int = 2, depth: int = 16, fetch: bool = True) -> str:
+def answer(v: Values, side: int = 16, each: int = 2, depth: int = 16, fetch: bool = True) -> str:
     """The product in tiles of shared memory."""
     return f"""
-local = sch.cache_write("C", 0, "local")
-i, j, k = sch.get_loops("C")
+local = sch.cache_write("{v.C}", 0, "local")
+{v.loops} = sch.get_loops("{v.C}")
 i_0, i_1, i_2 = sch.split(i, factors=[None, {side}, {each}])
 j_0, j_1, j_2 = sch.split(j, factors=[None, {side}, {each}])
 k_0, k_1 = sch.split(k, factors=[None, {depth}])
@@ -25,15 +25,15 @@ sch.bind(i_0, "blockIdx.y")
 sch.bind(j_0, "blockIdx.x")
 sch.bind(i_1, "threadIdx.y")
 sch.bind(j_1, "threadIdx.x")
-{_tile(0, side, fetch)}
-{_tile(1, side, fetch)}
-sch.decompose_reduction("C", k_0)
+{_tile(v.C, 0, side, fetch)}
+{_tile(v.C, 1, side, fetch)}
+sch.decompose_reduction("{v.C}", k_0)
 """
 
 
-def _tile(operand: int, side: int, fetch: bool) -> str:
+def _tile(out: str, operand: int, side: int, fetch: bool) -> str:
     """A copy of an operand's tile, loaded by all threads if `fetch`."""
-    lines = [f'tile = sch.cache_read("C", {operand}, "shared")', "sch.compute_at(tile, k_0)"]
+    lines = [f'tile = sch.cache_read("{out}", {operand}, "shared")', "sch.compute_at(tile, k_0)"]
     if fetch:
         lines += ["down, along = sch.get_loops(tile)[-2:]",
                   f"_, y, x = sch.split(sch.fuse(down, along), factors=[None, {side}, {side}])",
@@ -45,7 +45,7 @@ def draw(rng: random.Random) -> dict[str, object]:
     """Sizes; the requests of shared memory of tiles of 2 by 2 results, and their loading."""
     n, m, k = rng.choice([64, 96]), rng.choice([64, 96]), rng.choice([64, 128])
     return {"n": n, "m": m, "k": k, "most": n * m * k // 32 + n * m * k // 16 // 32,
-            "plain": 2 * n * m * k // 32}
+            "plain": 2 * n * m * k // 32, **drawn(rng)}
 
 
 EXERCISE = Exercise(
@@ -64,7 +64,7 @@ shared memory by warps to use what was loaded: two for each multiply-add of a wa
 
 You have no card: the rows are counted.""",
     draw=draw,
-    program=lambda v: product(v.n, v.m, v.k),
+    program=lambda v: product(v.n, v.m, v.k, v.order, v.C),
     checks=lambda v: [
         row("equivalent", 1, "it computes the product", cases=1, nasty=False),
         row("gpu_counts", 1, "full on the RTX 2080 Ti", target=ONE, occupancy=1.0),
@@ -81,11 +81,11 @@ You have no card: the rows are counted.""",
         "side = 16, 2 by 2 results a thread, tiles with a depth of 16: cache_write to local, "
         "cache_read to shared at k_0, the loops of the copies bound to all threads.",
     ),
-    reference=lambda v: answer(),
+    reference=answer,
     wrong=lambda v: [
-        Wrong(answer(side=8, each=4), 4, "It is limited by registers"),
-        Wrong(answer(each=1), 2, "requests of shared memory"),
-        Wrong(answer(fetch=False), 2, "are asked for at most"),
-        Wrong('sch.get_loops("C")', 1, "it cannot run on"),
+        Wrong(answer(v, side=8, each=4), 4, "It is limited by registers"),
+        Wrong(answer(v, each=1), 2, "requests of shared memory"),
+        Wrong(answer(v, fetch=False), 2, "are asked for at most"),
+        Wrong(f'sch.get_loops("{v.C}")', 1, "it cannot run on"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import TYPE_CHECKING
 
 from ...script import from_source
@@ -9,22 +10,32 @@ from ...script import from_source
 if TYPE_CHECKING:
     from ...ir.module import IRModule
 
+#: what a result may be called, and the block that makes it
+RESULTS = ("C", "D", "P", "Q", "Y", "Z")
 
-def product(n: int, m: int, k: int, order: str = "ijk") -> IRModule:
-    """C = A @ B, n by k times k by m, in float32; the loops stand in an order."""
+
+def drawn(rng: random.Random, orders: tuple[str, ...] = ("ijk", "jik")) -> dict[str, str]:
+    """The name of a result, and the order of the loops: an answer to one variant names what
+    another does not have, or takes its loops for others."""
+    order = rng.choice(orders)
+    return {"C": rng.choice(RESULTS), "order": order, "loops": ", ".join(order)}
+
+
+def product(n: int, m: int, k: int, order: str = "ijk", out: str = "C") -> IRModule:
+    """`out` = A @ B, n by k times k by m, in float32; the loops stand in an order."""
     extent = {"i": n, "j": m, "k": k}
     return from_source(f"""
 @I.ir_module
 class Module:
     @T.prim_func
     def main(A: T.Buffer(({n}, {k}), "float32"), B: T.Buffer(({k}, {m}), "float32"),
-             C: T.Buffer(({n}, {m}), "float32")):
+             {out}: T.Buffer(({n}, {m}), "float32")):
         for {', '.join(order)} in T.grid({', '.join(str(extent[x]) for x in order)}):
-            with T.block("C"):
+            with T.block("{out}"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
                 with T.init():
-                    C[vi, vj] = T.float32(0)
-                C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+                    {out}[vi, vj] = T.float32(0)
+                {out}[vi, vj] = {out}[vi, vj] + A[vi, vk] * B[vk, vj]
 """)
 
 
@@ -50,4 +61,4 @@ class Module:
 """)
 
 
-__all__ = ["product", "product_and_relu"]
+__all__ = ["RESULTS", "drawn", "product", "product_and_relu"]

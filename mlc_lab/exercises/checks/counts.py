@@ -21,8 +21,8 @@ from ...tir.op import as_int
 from ...tir.stmt import Block, BlockRealize, BufferStore, For
 from ..answers import read
 from ..result import Found
-from .equivalent import too_large
 from .structure import loops_of, statements
+from .work import too_large
 
 if TYPE_CHECKING:
     from ...ir.module import IRModule

@@ -1,7 +1,8 @@
 """equivalent: the answer computes what the exercise's program, or its reference, computes.
 
-Small programs are interpreted, which finds reads of what was never written and of what is outside
-of a buffer; large ones are compiled. Inputs are random, then nasty: NaN, infinities, -0.0, the
+Programs are compiled and run; small ones are interpreted before, which finds what is outside of a
+buffer, and a schedule of a large one is replayed where the exercise has a `small` program, and
+interpreted there. Inputs are random, then nasty: NaN, infinities, -0.0, the
 extremes of integers, and numbers of one sign (a maximum that begins with 0). Where they differ, the
 first wrong element is told, in which iteration it was written last, by which statement, and what
 went wrong before (`earlier.py`). Sizes that are symbols are given numbers: small ones, one, and
@@ -19,37 +20,36 @@ import numpy as np
 from ...backend.device import simulated
 from ...backend.interp import AccessLog, InterpError, OutOfBounds, interpret
 from ...build import build
-from ...ir import dtype as dt
 from ...ir.module import IRModule
 from ...lower import lower
 from ...observe.access import accesses
-from ...observe.flops import Uncountable, integer
 from ...observe.inner_loop import statements_run
 from ...observe.instrument import Element
 from ...observe.measure import TOLERANCE, only_function, random_arrays
 from ...observe.outside import why_not
 from ...reading import MISTAKES, MLCError
+from ...schedule import Schedule
 from ...script.spans import script_with_marks
 from ...tir import stmt as s
 from ...tir.function import PrimFunc
 from ...tir.expr import Var
 from ...tir.functor import all_statements, substitute
-from ..answers import read
+from ..answers import Answer, read
 from ..result import Found
 from . import bindings
 from .earlier import earlier
 from .models import Model, lowered, model_of, random_inputs, registered, signature_differs
+from .work import STEPS, too_large, work
 
 if TYPE_CHECKING:
-    from ..answers import Answer
     from ..exercise import Variant
 
-#: statements of a program that is interpreted, and of one that is run at all
-INTERPRETED, RUN = 60_000, 2_000_000_000
+#: statements of a program that is interpreted
+INTERPRETED = 60_000
+#: what is said of a result that machine code alone has
+COMPILED = " (compiled; interpreted it is right)"
 #: and of one whose accesses are gone through for the last write of an element
 TRACED = 50_000_000
-#: bytes that a program may allocate
-MEMORY = 1 << 30
 
 
 def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
@@ -64,12 +64,36 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
     problem = _signature(have, want)
     if problem:
         return Found(False, problem)
-    for seed in range(cases + (4 if nasty else 0)):
+    runs = cases + (4 if nasty else 0)
+    for seed in range(runs):
         sizes = _sizes(want, seed)
-        wrong = _wrong(answer, right, sizes, seed, cases)
+        wrong = _wrong(answer, right, sizes, seed, cases, runs)
         if wrong is not None:
             return _smallest(answer, right, sizes, seed, cases) or wrong
-    return Found(True, _same_on(cases, nasty))
+    wrong = _smaller(answer, variant) if of is None else None
+    return wrong or Found(True, _same_on(cases, nasty))
+
+
+def _smaller(answer: Answer, variant: Variant) -> Found | None:
+    """What is wrong where the schedule of a large program is replayed on the exercise's small one,
+    which is interpreted; None where nothing is, or where it does not fit."""
+    small = variant.small_program
+    if answer.sch is None or small is None or _is_small(variant.program, {}):
+        return None
+    if any(inst.args.get("disable_predication") or inst.kind.method.startswith("unsafe")
+           for inst in answer.sch.trace.insts):
+        return None  # it says itself that it is right for this shape alone
+    sch = Schedule(small, seed=1)
+    try:
+        answer.sch.trace.apply_to_schedule(sch)
+    except (MLCError, *MISTAKES):
+        return None  # its factors are of the large one
+    if not (_is_small(sch.mod, {}) and _is_small(small, {})):
+        return None
+    wrong = _wrong(Answer("schedule", sch.mod), small, {}, 0, 1, 1)
+    if wrong is not None:
+        wrong.says = f"on a smaller shape: {wrong.says}"
+    return wrong
 
 
 def _smallest(answer: Answer, right: IRModule, sizes: Mapping[str, int], seed: int, cases: int
@@ -78,36 +102,46 @@ def _smallest(answer: Answer, right: IRModule, sizes: Mapping[str, int], seed: i
     first: a mistake from 3 on is understood at 3. None where only these, or none, are wrong."""
     for most in range(1, max(sizes.values(), default=0)):
         smaller = {name: min(most, size) for name, size in sizes.items()}
-        wrong = _wrong(answer, right, smaller, seed, cases)
+        wrong = _wrong(answer, right, smaller, seed, cases, 1)
         if wrong is not None:
             return wrong
     return None
 
 
-def _wrong(answer: Answer, right: IRModule, sizes: dict[str, int], seed: int, cases: int
-           ) -> Found | None:
-    """What is wrong on the inputs of a number, of which those from `cases` on are nasty."""
-    have, want = only_function(_mod(answer))[1], only_function(right)[1]
+def _wrong(answer: Answer, right: IRModule, sizes: dict[str, int], seed: int, cases: int,
+           runs: int) -> Found | None:
+    """What is wrong on the inputs of a number, of which those from `cases` on are nasty; `runs`:
+    how many there are."""
+    mod = _mod(answer)
+    have, want = only_function(mod)[1], only_function(right)[1]
     arrays = random_arrays(want, sizes, seed)
     what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
         _make_signed(arrays, -1 if seed == cases + 2 else 1))
     ours = _named(have, arrays)
-    problem = too_large(_mod(answer), ours)
+    small = _is_small(mod, ours) and _is_small(right, sizes)
+    uncounted = not work(mod, ours).counted
+    problem = too_large(mod, ours, runs, interpreted=small and uncounted)
     if problem:
         return Found(False, problem)
-    small = max(statements_run(_mod(answer), ours),
-                statements_run(right, sizes)) <= INTERPRETED
-    run = _interpreted if small else run_compiled
-    expected = run(right, arrays)
-    try:
-        found = run(_mod(answer), arrays)
-    except InterpError as error:
-        return Found(False, f"the program stops{_given(sizes)}: {error}",
-                     _where(_mod(answer), error, ours))
-    wrong = first_difference(found, expected)
-    if wrong is None:
-        return None
-    return _told(answer, right, arrays, found, expected, wrong, small, ours, _given(sizes) + what)
+    ways = (_interpreted, run_compiled) if small and not uncounted else (
+        _interpreted if small else run_compiled,)
+    for run in ways:
+        expected = run(right, arrays)
+        try:
+            found = run(mod, arrays)
+        except InterpError as error:
+            return Found(False, f"the program stops{_given(sizes)}: {error}",
+                         _where(mod, error, ours))
+        wrong = first_difference(found, expected)
+        if wrong is not None:
+            return _told(answer, right, arrays, found, expected, wrong, run is _interpreted, ours,
+                         _given(sizes) + what + (COMPILED if run is not ways[0] else ""))
+    return None
+
+
+def _is_small(mod: IRModule | None, sizes: Mapping[str, int]) -> bool:
+    """Whether a program is interpreted."""
+    return mod is not None and work(mod, sizes).statements <= INTERPRETED
 
 
 def _same_on(cases: int, nasty: bool) -> str:
@@ -209,46 +243,36 @@ def _given(sizes: dict[str, int]) -> str:
     return f" (for {', '.join(f'{k} = {v}' for k, v in sizes.items())})" if sizes else ""
 
 
-def too_large(mod: IRModule, sizes: Mapping[str, int] | None = None) -> str:
-    """Why a program is not run, or nothing: it would take years, or all of the memory. `sizes`
-    are the numbers of symbols."""
-    run = statements_run(mod, sizes)
-    if run > RUN:
-        return f"it would run {run:,} statements; an answer runs {RUN:,} at most"
-    asked = 0
-    for func in mod.functions.values():
-        if not isinstance(func, PrimFunc):
-            continue
-        buffers = [b for st in all_statements(func.body) if type(st) is s.Block
-                   for b in st.alloc_buffers] + list(func.buffer_map.values())
-        for buffer in buffers:
-            size = dt.bytes_of(buffer.dtype)
-            for dim in buffer.shape:
-                try:
-                    size *= integer(dim, sizes or {})
-                except Uncountable:
-                    continue
-            asked += size
-    return "" if asked <= MEMORY else (
-        f"it takes {asked:,} bytes of memory; an answer has {MEMORY:,}")
-
-
 def _interpreted(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     out = [a.copy() for a in arrays]
-    interpret(mod, *out, func_name=only_function(mod)[0])
+    interpret(mod, *out, func_name=only_function(mod)[0], most_steps=STEPS)
     return out
+
+
+#: functions that were compiled last, with what they were made of
+_built: list[tuple[IRModule, Callable[..., Any]]] = []
+
+
+def _compiled(mod: IRModule) -> Callable[..., Any]:
+    """A program as machine code; the last ones are kept."""
+    for known, function in _built:
+        if known is mod:
+            return function
+    name, func = only_function(mod)
+    if any(type(x) is s.For and x.thread_tag for x in all_statements(func.body)):
+        # kernels as machine code for the CPU, on arrays of the host
+        function = simulated.build(lower(mod, target="cuda"))[name]
+    else:
+        function = build(mod, "llvm")[name]
+    _built[:] = [(mod, function), *_built[:1]]
+    return function
 
 
 def run_compiled(mod: IRModule, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
     """What a program makes of arrays, as machine code; kernels of a GPU run on the CPU."""
     out = [a.copy() for a in arrays]
-    name, func = only_function(mod)
     with np.errstate(all="ignore"):
-        if any(type(x) is s.For and x.thread_tag for x in all_statements(func.body)):
-            # kernels as machine code for the CPU, on arrays of the host
-            simulated.build(lower(mod, target="cuda"))[name](*out)
-        else:
-            build(mod, "llvm")[name](*out)
+        _compiled(mod)(*out)
     return out
 
 
@@ -420,5 +444,4 @@ def _last_writer(mod: IRModule, name: str, arrays: Sequence[np.ndarray], buffer:
     return log.nodes[last[0].site], dict(zip(loops, last[0].iteration))
 
 
-__all__ = ["equivalent", "first_difference", "nasty_inputs", "program_of", "run_compiled",
-           "too_large"]
+__all__ = ["equivalent", "first_difference", "nasty_inputs", "program_of", "run_compiled"]

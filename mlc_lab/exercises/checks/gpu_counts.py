@@ -16,7 +16,7 @@ from ...observe.gpu.races import find_races
 from ...observe.measure import Unmeasurable
 from ...reading import MLCError
 from ..result import Found
-from .equivalent import too_large
+from .work import too_large
 
 if TYPE_CHECKING:
     from ...ir.module import IRModule

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...observe.why import inner_facts
 from ..result import Found
-from .equivalent import too_large
+from .work import too_large
 
 if TYPE_CHECKING:
     from ..answers import Answer

@@ -17,7 +17,7 @@ from ...schedule.primitive.sample_perfect_tile import divisors
 from ..answers import as_schedule
 from ..result import Found
 from .counts import CACHES
-from .equivalent import too_large
+from .work import too_large
 
 if TYPE_CHECKING:
     from ...ir.module import IRModule

@@ -14,7 +14,7 @@ from ...ir.module import IRModule
 from ...observe.measure import only_function, random_arrays
 from ..answers import read
 from ..result import Found
-from .equivalent import too_large
+from .work import too_large
 
 if TYPE_CHECKING:
     from ..answers import Answer

@@ -13,6 +13,7 @@ from pathlib import Path
 from ...above import above
 from ...reading import DataError
 from ..command import MISTAKE, told
+from ..teach.roster import read_roster
 from .questions import recordings_in
 from .room import Room
 
@@ -34,7 +35,8 @@ def serve(args: argparse.Namespace) -> int:
     recordings = recordings_in(args.notebook)
     path = Path(args.output or f"{Path(args.notebook).stem}.class.jsonl")
     before = path.exists()
-    room = Room(recordings, path, args.factors)
+    names = read_roster(args.roster) if args.roster else ()
+    room = Room(recordings, path, args.factors, names)
     pages = above("pages of a class in a room")
     server = ClassServer(room, pages.pages(), pages.packed(recordings),
                          lambda text: print(text, file=sys.stderr, flush=True))

@@ -4,11 +4,12 @@ The first line says what is asked and holds the PIN and the teacher's secret, so
 is started again goes on: the file is its owner's alone (mode 600). Then, in the order in which they
 were acknowledged:
 
-    {"do": "join", "seat": 3, "token": digest, "at": seconds}
+    {"do": "join", "seat": 3, "token": digest, "name": where there is a roster, "at": seconds}
     {"do": "vote", "seat": 3, "id": text, "question": key, "answers": {name: value}, "at": ...}
     {"do": "reveal" or "ask", "question": key, "at": ...}
     {"do": "door", "open": false, "at": ...}
 
+A second join of a seat is another phone of the student's, and ends the first one's.
 What stands in the file was on the disk before anybody was told that it counts. A last line that is
 cut off was never acknowledged: it is taken away when the file is opened.
 """

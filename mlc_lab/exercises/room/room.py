@@ -1,8 +1,10 @@
 """A class in a room: who sits there, what is asked, who said what, and who may do what.
 
-The first answer to a question counts, and cannot be changed. A message that is sent again, because
-its acknowledgement was lost, has the same id and is acknowledged again. All that changes is written
-to the file (`journal.py`) before it counts.
+Who knows the PIN gets a token, which is a seat. Where there is a roster a seat is a student's name:
+who joins with a name that sits already takes the seat over, with what was said there, and the token
+before is worth nothing. The first answer to a question counts, and cannot be changed. A message
+that is sent again, because its acknowledgement was lost, has the same id and is acknowledged again.
+All that changes is written to the file (`journal.py`) before it counts.
 """
 
 from __future__ import annotations
@@ -42,9 +44,10 @@ class Room:
     """The state of a class. Its coroutines run on one loop."""
 
     def __init__(self, recordings: list[Recording], path: str | Path,
-                 factors: bool = False) -> None:
+                 factors: bool = False, roster: Iterable[str] = ()) -> None:
         """Begins a class, or goes on with the one that the file has. With `factors` it is asked
-        which factor a split gets, before what the split does.
+        which factor a split gets, before what the split does. With a `roster` students join by
+        their names, each once.
 
         Raises DataError for a file of something else, or of a class with other recordings.
         """
@@ -53,6 +56,8 @@ class Room:
         self._number = {q["key"]: n for n, q in enumerate(self.questions)}
         self.at, self.revealed, self.door = 0, False, True
         self._seats: dict[str, int] = {}  # digest of a token -> seat
+        self._names: dict[str, int] = {}  # name, as it is compared -> seat
+        self.roster = {_plain(name) for name in roster}
         self._truths = [truth_of(recordings[q["recording"]], q) for q in self.questions]
         #: by question, by seat: the id of the message, and the answers
         self.votes: list[dict[int, tuple[str, dict[str, str]]]] = [{} for _ in self.questions]
@@ -100,7 +105,12 @@ class Room:
         """Let a line of the file count."""
         do = record["do"]
         if do == "join":
-            self._seats[record["token"]] = int(record["seat"])
+            seat = int(record["seat"])
+            for token in [token for token, its in self._seats.items() if its == seat]:
+                del self._seats[token]  # another phone of the student's has the seat now
+            self._seats[record["token"]] = seat
+            if "name" in record:
+                self._names[record["name"]] = seat
         elif do == "door":
             self.door = bool(record["open"])
         elif do == "vote":
@@ -121,8 +131,9 @@ class Room:
 
     # ------------------------------------------------------------------------------ students
 
-    async def join(self, pin: object, address: str, token: str = "") -> str:
-        """A token for who knows the PIN; who has one keeps it. Raises Refused."""
+    async def join(self, pin: object, address: str, token: str = "", name: object = None) -> str:
+        """A token for who knows the PIN; who has one keeps it. Raises Refused. Where there is a
+        roster `name` is one of its names, and a seat that it has is taken over."""
         if self.seat_of(token) is not None:
             return token
         wait = max(self.wrong.wait(address), self.wrong_of_all.wait(""))
@@ -134,17 +145,30 @@ class Room:
             self.wrong_of_all.take("")
             self.wrong_pins += 1
             raise Refused(403, "this is not the PIN")
-        if not self.door:
+        called = _plain(name) if isinstance(name, str) else ""
+        sits = self._names.get(called) if self.roster else None
+        if not self.door and sits is None:
             raise Refused(403, "the teacher has closed the door: nobody can join now")
+        if self.roster and not called:
+            raise Refused(428, "say your name, as the list of the class has it")
+        if self.roster and called not in self.roster:
+            self.wrong.take(address)  # names are not guessed either
+            raise Refused(403, "this name is not on the list of the class")
+        own = {"name": called} if self.roster else {}
         made = secrets.token_urlsafe(24)
         if len(self._seats) >= MOST_SEATS:
             raise Refused(403, f"the room is full: {MOST_SEATS} have joined")
+        if sits is not None:
+            await self._change(do="join", seat=sits, token=_digest(made), **own)
+            return made
         # reserved before it is written: nobody else gets this number
         self._seats[_digest(made)] = seat = max(self._seats.values(), default=0) + 1
+        self._names |= dict.fromkeys(own.values(), seat)
         try:
-            await self._change(do="join", seat=seat, token=_digest(made))
+            await self._change(do="join", seat=seat, token=_digest(made), **own)
         except BaseException:
-            del self._seats[_digest(made)]
+            self._seats.pop(_digest(made), None)
+            self._names.pop(called, None)
             raise
         return made
 
@@ -276,6 +300,11 @@ class Room:
     def close(self) -> None:
         """Close the file."""
         self.journal.close()
+
+
+def _plain(name: str) -> str:
+    """A name as it is compared: capitals and spaces do not count."""
+    return " ".join(name.split()).casefold()[:200]
 
 
 def _digest(token: str) -> str:

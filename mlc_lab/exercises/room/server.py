@@ -98,11 +98,13 @@ class _Join(_Handler):
     @_told
     async def post(self) -> None:
         message = self.message()
-        pin = message.get("pin") if isinstance(message, dict) else None
-        token = await self.server.room.join(pin, self.request.remote_ip or "",
-                                            self.get_cookie(self.server.cookie) or "")
+        message = message if isinstance(message, dict) else {}
+        token = await self.server.room.join(message.get("pin"), self.request.remote_ip or "",
+                                            self.get_cookie(self.server.cookie) or "",
+                                            message.get("name"))
         self.set_cookie(self.server.cookie, token, httponly=True, samesite="Strict", expires_days=2)
         self.finish({})
+        self.server.taken_over(self.server.room.seat_of(token), token)
         self.server.picture()
 
 
@@ -160,6 +162,7 @@ class _Live(WebSocketHandler):
     def initialize(self, server: ClassServer) -> None:
         self.server = server
         self.seat: int | None = None
+        self.token = ""
         self.is_teacher = False
 
     def prepare(self) -> None:
@@ -173,7 +176,8 @@ class _Live(WebSocketHandler):
             self.close(1013, "the room is full")
             return
         self.server.live[self] = None
-        self.seat = self.server.room.seat_of(self.get_cookie(self.server.cookie))
+        self.token = self.get_cookie(self.server.cookie) or ""
+        self.seat = self.server.room.seat_of(self.token)
         asyncio.get_running_loop().call_later(INTRODUCTION_S, self._unknown)
 
     def _unknown(self) -> None:
@@ -203,7 +207,7 @@ class _Live(WebSocketHandler):
             self.tell({"recordings": self.server.packed, "address": self.server.address,
                        "code": self.server.has_code})
             self.tell(self.server.room.for_teacher())
-        elif self.seat is None:
+        elif self.server.room.seat_of(self.token) is None:
             self.close(4401, "join first")
         else:
             own = self.server.of_seat.setdefault(self.seat, [])
@@ -286,6 +290,11 @@ class ClassServer:
         wait = self.room.wrong.take(address)
         raise Refused(429, "wait a little", wait) if wait else Refused(
             401, "this is not the teacher's address")
+
+    def taken_over(self, seat: int | None, token: str) -> None:
+        """Tell the phones that had a seat before that another one has it now."""
+        for one in [one for one in self.of_seat.get(seat or 0, []) if one.token != token]:
+            one.close(4410, "another phone has joined with this name")
 
     def picture(self) -> None:
         """Soon tell the teachers what has come in: many answers make one picture."""

@@ -100,7 +100,11 @@ def grade(args: argparse.Namespace) -> int:
     for one in graded:
         print("   ".join(filter(None, (f"{one.student:<30} {one.points:>5} of {one.of}",
                                        one.problem, one.note))))
-    return 0
+    left = sum(len(one.unjudged) for one in graded)
+    if left:
+        print(f"{left} answers were not judged, since the machine was too busy: the same command "
+              "checks these alone")
+    return 1 if left else 0
 
 
 @told

@@ -2,7 +2,8 @@
 
 Two answers are of one *shape* where they are the same Python or TVMScript but for names, spaces,
 comments and constants: constants and names are numbered in the order in which they come. They have
-the same *wording* where they are the same but for constants alone. 0, 1 and -1 count as they are:
+the same *wording* where they are the same but for constants alone, and for the names of blocks and
+buffers, which differ from variant to variant. 0, 1 and -1 count as they are:
 they are rarely what a variant draws.
 """
 
@@ -92,8 +93,8 @@ def _words(tree: ast.AST, rename: bool) -> list[str]:
         if isinstance(node, str):
             words.append(node)
         elif isinstance(node, ast.Constant):
-            words.append(name(str(node.value)) if id(node) in naming else
-                         _constant(node.value, numbers))
+            words.append(numbers.setdefault((str, node.value), f"b{len(numbers)}")
+                         if id(node) in naming else _constant(node.value, numbers))
         elif isinstance(node, ast.Name):
             words.append(name(node.id))
         elif isinstance(node, ast.arg):
@@ -120,9 +121,12 @@ def _words(tree: ast.AST, rename: bool) -> list[str]:
 def _names_in(call: ast.Call) -> list[ast.expr]:
     """The arguments of a call that are the name of a block or buffer."""
     function = call.func
-    if not (isinstance(function, ast.Attribute) and function.attr in _NAMING):
+    if not isinstance(function, ast.Attribute):
         return []
-    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg == "name")]
+    of_schedule = isinstance(function.value, ast.Name) and function.value.id == "sch"
+    if not of_schedule and function.attr not in _NAMING:
+        return []
+    given = [*call.args[:1], *(k.value for k in call.keywords if k.arg in ("name", "block"))]
     return [a for a in given if isinstance(a, ast.Constant) and isinstance(a.value, str)]
 
 

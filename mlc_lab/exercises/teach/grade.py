@@ -1,4 +1,5 @@
-"""Grades what was handed in: in parallel, with a progress bar; stopped and begun again, it goes on.
+"""Grades what was handed in: in parallel, and tells how far it is; stopped and begun again, it goes
+on.
 
 Of each student one JSON file of marks is written as soon as it is known. It keeps the answers, and
 for each what its marks depend on: an answer is not checked again while those are the same. Other
@@ -14,6 +15,7 @@ import inspect
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
@@ -37,6 +39,9 @@ FORMAT = "mlc-lab marks"
 #: where no roster says it; what is handed out without a seed has it too
 DEFAULT = "0"
 OTHER_VERSION = "answered in another version of the exercise; the marks are of this one"
+NOT_JUDGED = "not judged, since the machine was too busy: grade again"
+#: seconds between two lines that say how far it is, where there is no progress bar
+LINE_S = 10.0
 NO_SEED = f"the answers do not say of which variant they are: {DEFAULT} is taken"
 
 
@@ -71,6 +76,11 @@ class Graded:
     def of(self) -> int:
         """Points that could be reached in the exercises that were asked."""
         return sum(result.of for result in self.results.values())
+
+    @property
+    def unjudged(self) -> list[str]:
+        """The exercises whose answers have no marks until they are graded again."""
+        return [id for id, result in sorted(self.results.items()) if not result.judged]
 
     def as_json(self) -> str:
         """The text of the file of marks."""
@@ -177,11 +187,28 @@ def _in_parallel(work: Callable[[Handed], Graded], todo: list[Handed], count: in
             bar.close()
 
 
+class _Lines:
+    """How far it is, in a line now and then."""
+
+    def __init__(self, count: int) -> None:
+        self.count, self.done, self.last = count, 0, time.monotonic()
+
+    def update(self, more: int) -> None:
+        """So many are done."""
+        self.done += more
+        if time.monotonic() - self.last >= LINE_S:
+            self.last = time.monotonic()
+            print(f"graded {self.done} of {self.count} students", flush=True)
+
+    def close(self) -> None:
+        """Nothing is left to say."""
+
+
 def _bar(count: int) -> Any:
     try:
         from tqdm import tqdm
     except ImportError:
-        return None
+        return _Lines(count)
     return tqdm(total=count, desc="grading", unit="student", delay=1.0, file=sys.stdout)
 
 
@@ -209,7 +236,8 @@ def _graded(one: Handed, task: _Task, judge: Judge, known: dict[str, tuple[str, 
             found = known[id][1]
         else:
             found = _found(id, entry, seed, one, task, judge)
-        made.digests[id] = digest
+        if found.judged:
+            made.digests[id] = digest
         if entry is not None:
             made.answers[id] = entry.answer
         if hints.get(id):
@@ -219,6 +247,9 @@ def _graded(one: Handed, task: _Task, judge: Judge, known: dict[str, tuple[str, 
         made.results[id] = result
         if result is not found:
             made.found[id] = found
+    if made.unjudged:
+        made.note = "; ".join(filter(None, (
+            made.note, f"{', '.join(made.unjudged)}: {NOT_JUDGED}")))
     return made
 
 

@@ -55,6 +55,8 @@ def check_handed(path: str | Path, exercises: Iterable[str] = (), seed: str | No
                                               f"not {wanted!r}"))
             else:
                 found.append(judge.check(id, entry.answer, wanted, folder))
+                if not found[-1].judged:  # no marks are better than wrong ones
+                    raise DataError(f"{id}: {(found[-1].error or {})['message']}; check again")
     return found
 
 

@@ -37,6 +37,7 @@ _PLACE = {"schedule": "# lines of a schedule `sch` of the program above; they ar
           "program": "# a program in TVMScript; it is parsed, not run",
           "prediction": "# fill in a value for each None",
           "space": "# lines of a schedule that leave choices open; they are read, not run",
+          "record": "# a line of a database's file of records; it is read, not run",
           "function": "# Python functions, as text; they are run in a process that may do little"}
 
 

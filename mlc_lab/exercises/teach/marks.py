@@ -40,9 +40,13 @@ def write_marks(graded: Iterable[Graded], path: str | Path | None = None, form: 
     fill : a table that the platform has exported, of which the points are filled in.
     column : the column of the points: "Grade" of Moodle, the name of the assignment in Canvas.
 
-    Raises DataError for a table that cannot be filled in.
+    Raises DataError for a table that cannot be filled in, and where an answer was not judged.
     """
     graded = list(graded)
+    left = [one.student for one in graded if one.unjudged]
+    if left:
+        raise DataError(f"answers of {len(left)} students were not judged, since the machine was "
+                        f"too busy: {', '.join(left[:5])}; grade again, which checks these alone")
     if form not in FORMS:
         raise DataError(f"marks are written for {', '.join(FORMS)}, not for {form!r}")
     if fill is not None:
