@@ -19,10 +19,8 @@ def call(names, name, model, tuned, kernel, gives, by, returns):
     which = mod.get_global_var(kernel) if by == "gv" else kernel
     out = names[name](mod, best, which)
     if returns == "new":
-        return [out.script(), mod.script()]
-    if out is not None:
-        raise TypeError("put_back returned something: it is to change the model that it is given")
-    return [mod.script(), ""]
+        return [out.script(), mod.script(), False]
+    return [mod.script(), "", out is not None]
 """
 #: the kernels of the model: the one that was tuned, and its neighbour
 KERNELS = ("linear0", "linear1")
@@ -73,8 +71,11 @@ def judged(v: Values, what: str):
     def by(call):
         for kernel in KERNELS:
             before, new = model(v), tuned(v, kernel)
-            out, given = call("put_back", before.script(), new.script(), kernel, v.kind, v.by,
-                              v.returns)
+            out, given, returned = call("put_back", before.script(), new.script(), kernel, v.kind,
+                                        v.by, v.returns)
+            if returned:
+                return Found(False, "put_back returned something: it is to change the model that "
+                             "it is given")
             mod = program_in(out)
             if what == "rest" and given and not structural_equal(program_in(given), before,
                                                                  map_free_vars=True):
