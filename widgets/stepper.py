@@ -200,7 +200,7 @@ class Stepper(StepView):
 
         `code` puts the lowered stages, LLVM IR and assembly of every step into it.
         """
-        return self.source.html(path, code=code, guess=self.guess)
+        return self.source.html(path, code=code, guess=self.guess, target=self.target)
 
     def _static(self) -> tuple[str, str]:
         html = static.hidden(self.source) if self.guess else static.html(self.source)

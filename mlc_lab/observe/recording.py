@@ -258,16 +258,17 @@ class Recording:
         return cls.from_dict(_json(Path(path).read_bytes(), f"{path}"))
 
     def html(self, path: str | Path | None = None, title: str | None = None,
-             code: bool = False, guess: bool = False) -> str:  # fmt: skip
+             code: bool = False, guess: bool = False, target: TargetLike = "llvm"
+             ) -> str:  # fmt: skip
         """The stepper of this recording as one HTML page that needs no kernel and no network.
 
         Written to `path` if one is given. `code` puts the lowered stages, LLVM IR and assembly of
-        every step into it (see `add_code`). With `guess` the viewer says what a step does before
-        it is shown. Returns the page's text.
+        every step into it, for a target (see `add_code`). With `guess` the viewer says what a step
+        does before it is shown. Returns the page's text.
         """
         page = above("view of a recording").page
         if code and not self.code:
-            self.add_code()
+            self.add_code(target)
         text = page([self], title or self.title, guess)
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
