@@ -10,8 +10,8 @@ import numpy as np
 from ....tir.expr import SizeVar
 from ... import op
 from ...expr import If, MatchCast, SeqExpr, Tuple, Var, const
-from ...struct_info import TensorStructInfo, tir_vars_in_struct_info
-from ..looping import while_loop
+from ...struct_info import TensorStructInfo, same_dim, tir_vars_in_struct_info
+from ..looping import while_loop, with_any_size
 from .importer import Importer, Missing, Sizes, rule
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: the most turns of a Loop that are written out
 MOST_TURNS = 1000
-#: the most elements of a tensor in which a Loop collects
+#: the most elements of a tensor that has room for all that a Loop may collect
 MOST_COLLECTED = 1 << 24
 
 
@@ -136,11 +136,12 @@ def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Given,
                         state: list[Any]) -> list[Any]:
     """A function that calls itself. It carries the number of the turn, the condition, the loop's
     state, and what the turns collect: tensors of as many rows as there may be turns, from which
-    those of the turns that were made are cut in the end."""
+    those of the turns that were made are cut in the end; where that number is not known, or is too
+    large, tensors that get a row in each turn."""
     count = len(state)
     start = [im.tensor(v) for v in state]
     first = im.emit(op.reshape(im.tensor(going), []))
-    again, rows, inner = _probed(im, body, first, start)
+    again, rows, inner, axes = _probed(im, body, first, start)
     fixed = bool(isinstance(going, np.ndarray) and np.all(going) and (
         again is first or im.known(again) and np.all(again)))
     limit = max(most, 0) if isinstance(most, int) else None
@@ -153,9 +154,10 @@ def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Given,
     if fixed and most is None:
         raise ValueError("this Loop never ends: it has no number of turns, and its condition is "
                          "always true")
-    reasons = [_why_not(im, row, limit, inner) for row in rows]
-    heaps = [im.emit(op.zeros([limit, *im.shape(row)], im.dtype(row)))
-             for row, why in zip(rows, reasons) if not why]
+    reasons = [_why_not(row, inner) for row in rows]
+    rows = [row for row, why in zip(rows, reasons) if not why]
+    room = [_room(im, row, limit) for row in rows]
+    heaps = [im.emit(op.zeros([n, *im.shape(row)], im.dtype(row))) for row, n in zip(rows, room)]
 
     def more(values: list[Any]) -> Any:
         left = None if most is None else im.emit(op.less(values[0], most))
@@ -163,59 +165,82 @@ def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Given,
             return values[1]
         return left if fixed else im.emit(op.logical_and(left, values[1]))
 
+    def kept(heap: Any, row: Any, number: Any, rows: int) -> Any:
+        """What was collected, and a row more."""
+        row = im.emit(op.expand_dims(row, 0))
+        if not rows:
+            return im.emit(op.concat([heap, row], 0))
+        here = im.emit(op.equal(op.arange(0, rows, 1, "int64"), number))
+        return im.emit(op.where(op.reshape(here, [rows, *[1] * (im.ndim(row) - 1)]), row, heap))
+
     def turn(values: list[Any]) -> list[Any]:
         number, now = values[:2]
         again, *out = im.inlined(body, [number, now, *values[2:2 + count]])
         out = [im.tensor(v) for v in out]
         new = [v for v, why in zip(out[count:], reasons) if not why]
-        if new:
-            here = im.emit(op.equal(op.arange(0, limit, 1, "int64"), number))
-            new = [im.emit(op.where(op.reshape(here, [limit, *[1] * im.ndim(v)]),
-                                    op.expand_dims(v, 0), heap))
-                   for v, heap in zip(new, values[2 + count:])]
         return [im.emit(op.add(number, const(np.int64(1)))),
-                im.emit(op.reshape(im.tensor(again), [])), *out[:count], *new]
+                im.emit(op.reshape(im.tensor(again), [])), *out[:count],
+                *(kept(heap, v, number, n) for heap, v, n in zip(values[2 + count:], new, room))]
 
     made, _, *out = while_loop(
         im.builder, [const(np.int64(0)), first, *start, *heaps], more, turn,
-        ["the number of the turn", "the condition", *(repr(i.name) for i in body.input[2:])])
-    found = iter(out[count:])
-    return [*out[:count], *(Missing(why) if why else next(found) if fixed else _cut(
-        im, next(found), made) for why in reasons)]
+        ["the number of the turn", "the condition", *(repr(i.name) for i in body.input[2:])],
+        [(), (), *axes, *(() if n else (0,) for n in room)])
+    found = iter([heap if fixed or not n else _cut(im, heap, made)
+                  for heap, n in zip(out[count:], room)])
+    return [*out[:count], *(Missing(why) if why else next(found) for why in reasons)]
 
 
 def _probed(im: Importer, body: Any, condition: Expr | None, start: list[Any]
-            ) -> tuple[Any, list, set]:
-    """What a turn says of the condition, what it collects, and the symbols of sizes that are
-    defined in it. The code that is made for it is dropped."""
-    im.builder.begin_binding_block()
-    im.builder.begin_scope()
-    try:
-        again, *out = im.inlined(body, [Var("turn", TensorStructInfo([], "int64")), condition, *(
-            Var("value", v.struct_info) for v in start)])
-        rows = [im.tensor(v) for v in out[len(start):]]
-    finally:
-        im.builder.end_scope()
-        block = im.builder.end_block()
+            ) -> tuple[Any, list, set, list[set[int]]]:
+    """What a turn says of the condition, what it collects, the symbols of sizes that are another in
+    each turn, and the axes of the state that have such sizes. The code that is made for it is
+    dropped."""
+    axes: list[set[int]] = [set() for _ in start]
+    while True:
+        state = [Var("value", with_any_size(im.builder, v.struct_info, a))
+                 for v, a in zip(start, axes)]
+        im.builder.begin_binding_block()
+        im.builder.begin_scope()
+        try:
+            turn = Var("turn", TensorStructInfo([], "int64"))
+            again, *out = im.inlined(body, [turn, condition, *state])
+            after, rows = ([im.tensor(v) for v in part]
+                           for part in (out[:len(start)], out[len(start):]))
+        finally:
+            im.builder.end_scope()
+            block = im.builder.end_block()
+        more = [a | _changes(v.struct_info, w.struct_info)
+                for a, v, w in zip(axes, state, after)]
+        if more == axes:
+            break
+        axes = more
     inner = {v for b in block.bindings if type(b) is MatchCast
              for v in tir_vars_in_struct_info(b.struct_info)}
-    return again, rows, inner
+    inner.update(v.struct_info.dims[k] for v, a in zip(state, axes) for k in a)
+    return again, rows, inner, axes
 
 
-def _why_not(im: Importer, row: Any, limit: int | None, inner: set) -> str:
+def _changes(before: Any, after: Any) -> set[int]:
+    """The axes along which a turn changes the size of a tensor; none where it changes more."""
+    if before.dims is None or after.dims is None or before.ndim != after.ndim:
+        return set()
+    return {k for k, (a, b) in enumerate(zip(before.dims, after.dims)) if not same_dim(a, b)}
+
+
+def _why_not(row: Any, inner: set) -> str:
     """Why there is no tensor for what the turns collect; "" where there is one."""
     info = row.struct_info
     if info.dims is None or inner & set(tir_vars_in_struct_info(info)):
         return ("it is collected in a Loop whose turns the run counts, and its size differs from "
                 "turn to turn: pad it to its largest size")
+    return ""
+
+
+def _room(im: Importer, row: Any, limit: int | None) -> int:
+    """For how many rows there is a tensor from the first turn on; 0 where it grows."""
     size = math.prod(d for d in im.shape(row) if isinstance(d, int))
-    if limit is not None and limit * size <= MOST_COLLECTED:
-        return ""
-    why = "is not known" if limit is None else (
-        f"is {limit}, which takes more than {MOST_COLLECTED} elements")
-    return (f"it is collected in a Loop whose turns the run counts, and their greatest number {why}"
-            ". Give the Loop a (smaller) constant as its number of turns, beside its condition, or "
-            "let it carry a tensor of the largest size and write into that")
+    return limit if limit is not None and limit * size <= MOST_COLLECTED else 0
 
 
 def _cut(im: Importer, heap: Any, made: Any) -> Any:
