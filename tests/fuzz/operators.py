@@ -1,8 +1,9 @@
 """Operators of Relax: what fits gives what is inferred and what numpy gives; the rest is refused.
 
 A case draws the arguments of one operator, and sometimes changes one: a dimension, the rank, the
-dtype. numpy or torch say whether they still fit. What does not fit must be refused by an error of
-the project when the call is made; in a function of symbolic sizes, when it runs.
+dtype, a count, an index, an axis or a size. numpy or torch say whether they still fit. What does
+not fit must be refused by an error of the project when the call is made; in a function of symbolic
+sizes, when it runs.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ from mlc_lab.relax.vm.codegen import VMCodegenError
 from mlc_lab.tir.functor import substitute
 
 from .harness import Draw, counts, note
+from .operator_numbers import FITS, given_to, numbers_of
+from .operator_numbers import changed as other_number
 from .operator_samples import (
     ALL, FLOATS, NUMBERS, SAMPLES, Maker, Sample, data, shape_of,
 )
@@ -75,7 +78,9 @@ def case(draw: Draw) -> None:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         made = SAMPLES[name](draw)
-        changed = bool(made.arrays) and draw.chance(35) and _change(draw, made)
+        changed = name in FITS and draw.chance(30) and _change_number(draw, made)
+        if not changed:
+            changed = bool(made.arrays) and draw.chance(35) and _change(draw, made)
         symbolic = bool(made.arrays) and draw.chance(25)
         note(f"{name} {made.text} of " + ", ".join(f"{a.dtype}{list(a.shape)}"
                                                    for a in made.arrays)
@@ -98,6 +103,33 @@ def _change(draw: Draw, made: Sample) -> bool:
         d = draw.integer(0, len(shape) - 1)
         shape[d] = max(1, shape[d] + draw.choice((1, -1, 3)))
     made.arrays[k] = data(draw, shape, dtype, 0, 3)
+    return True
+
+
+def _change_number(draw: Draw, made: Sample) -> bool:
+    """Another count, index, axis or size."""
+    try:
+        built = made.call(*(relax.Var(f"x{k}", _info(a, False, {}))
+                            for k, a in enumerate(made.arrays)))
+    except MLCError:  # it did not fit as it was
+        return False
+    within = isinstance(built, relax.TupleGetItem)
+    call = built.tuple_value if within else built
+    name = call.op.name if isinstance(call, relax.Call) else ""
+    other = other_number(draw, name, call) if name in FITS else {}
+    if not other:
+        return False
+    numbers = numbers_of(given_to(name, call) | other)
+    build = made.call
+
+    def again(*args: Any) -> Any:
+        value = build(*args)
+        given = given_to(name, value.tuple_value if within else value) | other
+        call = CONSTRUCTORS[name](**given)
+        return relax.TupleGetItem(call, value.index) if within else call
+
+    made.text += " with " + ", ".join(f"{p}={v}" for p, v in other.items())
+    made.call, made.reference = again, lambda *arrays: FITS[name](numbers, *arrays)
     return True
 
 

@@ -159,6 +159,7 @@ def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
     def infer(call: Call, data: TensorStructInfo, weight: TensorStructInfo) -> StructInfo:
         a = call.attrs
         need_numbers(call, 1, "strides", "dilation", "groups")
+        need_numbers(call, 0, "padding")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
         need_letters(call, a.out_layout, data_default, "the result")
@@ -201,7 +202,7 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
     def infer(call: Call, data: TensorStructInfo, weight: TensorStructInfo) -> StructInfo:
         a = call.attrs
         need_numbers(call, 1, "strides", "dilation", "groups")
-        need_numbers(call, 0, "output_padding")
+        need_numbers(call, 0, "padding", "output_padding")
         x = by_letter(call, data, a.data_layout, data_default, "data")
         w = by_letter(call, weight, a.kernel_layout, kernel_default, "weight")
         need_letters(call, a.out_layout, data_default, "the result")

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...ir.dtype import is_integer
+from ...tir import op as O
 from ..expr import Call
 from ..struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from .common import (
-    axis_of, broadcast_dims, join_dtype, misfit, need_fill, need_float, need_integer, need_ndim,
-    need_some, one_of, product, show, tensor_of,
+    axis_of, broadcast_dims, dims_of, join_dtype, misfit, need_fill, need_float, need_integer,
+    need_ndim, need_same, need_some, one_of, product, show, tensor_of,
 )
 from .declare import Flag, Tensor, Tensors, Text, Value, Whole, operator
 from .later import topi
@@ -88,9 +89,25 @@ def _infer_index_put(call: Call, data: TensorStructInfo, indices: tuple,
                      values: TensorStructInfo) -> StructInfo:
     join_dtype(call, data.dtype, values.dtype, ("data", "values"))
     dims = _indexed(call, data, indices)
+    shapes = dims_of(indices)
+    if dims is None and shapes is not None and data.dims is not None:
+        dims = [*_same_at_run_time(call, shapes), *data.dims[len(indices):]]
     if dims is not None and values.dims is not None:
         need_fill(call, values, dims, "values")
     return data
+
+
+def _same_at_run_time(call: Call, shapes: list[tuple]) -> list:
+    """The shape of indices of which it cannot be told how they are broadcast: none of the sizes
+    that are not known stands for 1."""
+    out = list(max(shapes, key=len))
+    for shape in shapes:
+        for k, d in enumerate(shape, len(out) - len(shape)):
+            if O.is_const_int(out[k], 1):
+                out[k] = d
+            elif not O.is_const_int(d, 1):
+                need_same(call, out[k], d, lambda: "the indices must have one shape")
+    return out
 
 
 @operator("relax.index_put", _infer_index_put)

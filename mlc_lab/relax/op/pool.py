@@ -26,6 +26,7 @@ def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: An
     def infer(call: Call, data: TensorStructInfo) -> StructInfo:
         a = call.attrs
         need_numbers(call, 1, "pool_size", "strides", "dilation")
+        need_numbers(call, 0, "padding")
         x = by_letter(call, data, a.layout, default, "data")
         need_letters(call, a.out_layout, default, "the result")
         if not x:

@@ -12,7 +12,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, ExternFunc, PrimValue
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
-    axis_of, join_dtype, like, misfit, need_at_least, need_ndim, need_same, show, tensor_of,
+    axis_of, dim_text, join_dtype, like, misfit, need_at_least, need_ndim, need_same, show,
+    tensor_of,
 )
 from .declare import (
     Axis, Flag, FloatTensor, IntegerTensor, Kind, Scalar, Tensor, Text, Whole, any_info,
@@ -61,11 +62,10 @@ def _infer_topk(call: Call, info: TensorStructInfo) -> StructInfo:
         dims = list(info.dims)
         axis = attrs.axis % info.ndim
         if attrs.k > 0:
-            extent = dims[axis]
+            need_at_least(call, dims[axis], as_dim(attrs.k), lambda: (
+                f"data is {show(info)}: k is {attrs.k}, and dimension {axis} has "
+                f"{dim_text(dims[axis])} element(s); take a smaller k, or 0 for all"))
             dims[axis] = as_dim(attrs.k)
-            if type(extent) is E.IntImm:
-                dims[axis] = as_dim(min(attrs.k, extent.value))
-            need_at_least(call, extent, dims[axis], lambda: "")  # at run time
         values = tensor_of(dims, info.dtype)
     indices = like(values, attrs.dtype)
     kinds = {"both": TupleStructInfo([values, indices]), "values": values, "indices": indices}
@@ -77,10 +77,12 @@ def _infer_topk(call: Call, info: TensorStructInfo) -> StructInfo:
 @operator("relax.topk", _infer_topk)
 def topk(data: Tensor, k: Whole = 1, axis: Axis = -1, ret_type: Text = "both",
          largest: Flag = True, dtype: Text = "int32") -> Any:
-    """The k largest (or smallest) along `axis`; ret_type is both, values or indices."""
-    extent = O.as_int(data.shape[axis])
-    return topi.topk(data, k if extent is None else min(k, extent), axis, ret_type, not largest,
-                     dtype)
+    """The k largest (or smallest) along `axis`, all of them for k < 1, in order.
+
+    ret_type is both, values or indices. More than there are cannot be taken: an error, where the
+    extent of `axis` is symbolic at run time.
+    """
+    return topi.topk(data, k, axis, ret_type, not largest, dtype)
 
 
 def _infer_bucketize(call: Call, x: TensorStructInfo, edges: TensorStructInfo) -> StructInfo:

@@ -177,3 +177,15 @@ def test_nothing_in_two_billion_rows_takes_no_time():
         bb.emit_func_output(bb.emit(op.full((2**31, 0), relax.const(1.0), "float32")))
     folded = relax.transform.FoldConstant()(bb.get())
     assert relax.analysis.verify_well_formed(folded)
+
+
+def test_values_for_places_of_several_index_tensors_of_symbolic_length():
+    """One of two values was put there."""
+    main = machine(lambda x, v, i, j: op.index_put(x, [i, j], v), ((3, 3), "float32"),
+                   ((N,), "float32"), ((M,), "int64"), ((tir.Var("k", "int64"),), "int64"))
+    two = np.array([0, 1])
+    np.testing.assert_array_equal(
+        main(np.zeros((3, 3), "float32"), ones(2), two, two).numpy(), np.diag([1, 1, 0]))
+    for values, i, j in ((2, 1, 1), (1, 2, 1), (3, 2, 2)):
+        with pytest.raises(ValueError, match="has to be|is declared as"):
+            main(np.zeros((3, 3), "float32"), ones(values), two[:i], two[:j])

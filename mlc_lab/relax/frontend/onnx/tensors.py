@@ -450,6 +450,9 @@ _running("CumProd", op.cumprod)
 @rule("TopK")
 def _topk(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     k = int(im.number(inputs[1], "k")) if len(inputs) > 1 else attrs["k"]
-    out = im.emit(op.topk(im.tensor(inputs[0]), k, attrs.get("axis", -1), "both",
-                          bool(attrs.get("largest", 1)), "int64"))
+    x, axis = im.tensor(inputs[0]), attrs.get("axis", -1)
+    if k == 0:  # all, for R.topk
+        none = im.emit(op.strided_slice(x, [axis], [0], [0]))
+        return [none, im.emit(op.astype(none, "int64"))]
+    out = im.emit(op.topk(x, k, axis, "both", bool(attrs.get("largest", 1)), "int64"))
     return [im.emit(out[0]), im.emit(out[1])]
