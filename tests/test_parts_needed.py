@@ -1,4 +1,5 @@
-"""A skipped test is not a passed one: where CI is set, only PyTorch may be missing."""
+"""A skipped test is not a passed one: where CI is set, only PyTorch and transformers may be missing,
+and these not where they were promised."""
 
 import os
 import subprocess
@@ -13,14 +14,15 @@ INSIDE = 'import pytest\ndef test_it(): pytest.importorskip("{0}")\n'
 
 
 @pytest.mark.parametrize("text", [WHOLE, INSIDE], ids=["a file", "a test"])
-@pytest.mark.parametrize("part, ci, passes", [
-    ("no_such_part", "true", False), ("no_such_part", "", True), ("torch.no_such", "true", True)])
-def test_a_part_that_is_missing_fails_where_ci_is_set(tmp_path, text, part, ci, passes):
+@pytest.mark.parametrize("part, ci, promised, passes", [
+    ("no_such_part", "true", "", False), ("no_such_part", "", "", True),
+    ("torch.no_such", "true", "", True), ("torch.no_such", "true", "cuda,torch", False)])
+def test_a_part_that_is_missing_fails_where_ci_is_set(tmp_path, text, part, ci, promised, passes):
     (tmp_path / "test_one.py").write_text(text.format(part))
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "parts_needed", "-p", "no:cacheprovider",
          "--rootdir", tmp_path, "test_one.py"], cwd=tmp_path, text=True, capture_output=True,
-        env={**os.environ, "CI": ci, "PYTHONPATH": str(HERE),
+        env={**os.environ, "CI": ci, "MLC_LAB_MUST_HAVE": promised, "PYTHONPATH": str(HERE),
              "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
     # 5: nothing was left to run
     assert (done.returncode in (0, 5)) is passes, done.stdout + done.stderr
