@@ -306,7 +306,8 @@ kept = run(0)
 run(1)
 gc.collect()
 print(sum(ref() is not None for ref in kept))
-print(*growth(run, 100, 150))
+# engines of the linker are renewed every 100
+print(*growth(run, 100, 200))
 """
 
 

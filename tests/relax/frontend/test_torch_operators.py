@@ -364,3 +364,13 @@ def test_images_of_bytes_are_resized_and_rounded(options):
 
 def test_places_repeated_by_counts():
     check(lambda n: torch.repeat_interleave(n), (torch.tensor([1, 2, 0, 3]),), "export")
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_an_operator_in_which_torch_writes_to_what_it_has_made(first, side):
+    """pad_sequence has no rule, and its parts write the sequences into zeros."""
+    def padded(x, y):
+        return torch.ops.aten.pad_sequence.default([x, y], first, 0.5, side)
+
+    check(padded, (torch.randn(3, 4), torch.randn(2, 4)), "export")

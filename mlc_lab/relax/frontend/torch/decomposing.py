@@ -63,8 +63,12 @@ def taken_apart(call: Callable[..., Any], args: Any, kwargs: Any, fake_of: Calla
             with modes[0], torch.no_grad():
                 module = make_fx(torch.func.functionalize(run), decomposition_table=table,
                                  tracing_mode="real")(*fakes)
+                if _writes(module):  # torch's own code for `call` writes to what it has made
+                    module = make_fx(torch.func.functionalize(module), tracing_mode="real")(*fakes)
         except Exception as error:  # whatever torch raises, the call has no parts
             raise NotDecomposed(missing) from error
+        if _writes(module):  # they would be dropped with the dead code
+            raise NotDecomposed(missing)
         module.graph.eliminate_dead_code()
         without = [n.target for n in module.graph.nodes if n.op == "call_function"
                    and not has_rule(n)]
@@ -77,6 +81,12 @@ def taken_apart(call: Callable[..., Any], args: Any, kwargs: Any, fake_of: Calla
             raise NotDecomposed(missing)
         table.update(new)
     raise NotDecomposed(missing)
+
+
+def _writes(module: Any) -> bool:
+    """Whether an operator of a graph writes to its arguments."""
+    return any(node.target._schema.is_mutable for node in module.graph.nodes
+               if hasattr(node.target, "_schema"))
 
 
 __all__ = ["NotDecomposed", "Parts", "taken_apart"]
