@@ -1,5 +1,5 @@
-"""A skipped test is not a passed one: where CI is set, only PyTorch and transformers may be missing,
-and these not where they were promised."""
+"""A skipped test is not a passed one: where CI is set, only PyTorch and transformers may be
+missing, and these not where they were promised."""
 
 import os
 import subprocess

@@ -116,8 +116,8 @@ def agree(module, cases, sizes):
 def test_texts_of_any_number_and_length(kind):
     """The last of them has a text of padding only, whose queries look at nothing."""
     free = {0: FREE, 1: FREE}
-    agree(Whole(small(kind, WAYS[kind == "gemma2"])), [texts(2, 6, 2), texts(3, 9), texts(1, 2), texts(1, 17, 3),
-                                    texts(2, 5, 5)], (free, free))
+    agree(Whole(small(kind, WAYS[kind == "gemma2"])),
+          [texts(2, 6, 2), texts(3, 9), texts(1, 2), texts(1, 17, 3), texts(2, 5, 5)], (free, free))
 
 
 @pytest.mark.parametrize("kind", MODELS)
