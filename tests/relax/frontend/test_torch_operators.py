@@ -374,3 +374,25 @@ def test_an_operator_in_which_torch_writes_to_what_it_has_made(first, side):
         return torch.ops.aten.pad_sequence.default([x, y], first, 0.5, side)
 
     check(padded, (torch.randn(3, 4), torch.randn(2, 4)), "export")
+
+
+@pytest.mark.parametrize("fn, words", [
+    (lambda x: torch.topk(x, 9)[0], "k is 9.*has 3 element"),
+    (lambda x: torch.topk(x, -1)[0], "k=-1"),
+    (lambda x: torch.narrow(x, 1, 2, 5), "5 element.*place 2.*dimension of 3"),
+    (lambda x: torch.split(x, 0, 1)[0], "must be positive"),
+    (lambda x: torch.split(x, [1, 1], 1)[0], "must fill it"),
+    (lambda x: torch.chunk(x, 0, 1)[0], "chunk into 0 parts"),
+    (lambda x: torch.tensor_split(x, 0, 1)[0], "tensor_split into 0 parts"),
+    (lambda x: torch.flip(x, [0, -2]), "twice"),
+    (lambda x: F.pad(x, (-2, -2)), "more.*than it has"),
+    (lambda x: F.glu(x, 1), "must be even"), (lambda x: x.unfold(1, 5, 1), "windows of 5"),
+    (lambda x: x.unfold(1, 2, 0), "every 0"), (lambda x: F.unfold(x[None, None], 7), "larger than"),
+    (lambda x: torch.quantile(x, 1.5), "between 0 and 1"),
+])
+def test_numbers_that_do_not_fit_are_refused(fn, words):
+    """A graph that torch.fx traced was not run: only the importer sees the sizes."""
+    with pytest.raises(RuntimeError):
+        fn(torch.randn(2, 3))
+    with pytest.raises(ValueError, match=words):
+        from_fx(torch.fx.symbolic_trace(fn), [((2, 3), "float32")])

@@ -200,7 +200,10 @@ def _softsign(im: Importer, x: Expr) -> Any:
 @rule("glu")
 def _glu(im: Importer, x: Expr, dim: int = -1) -> Any:
     dim = im.axis(dim, im.ndim(x))
-    half = im.shape(x)[dim] // 2  # of an even size, which torch counts on
+    size = im.shape(x)[dim]
+    if isinstance(size, int) and size % 2:
+        raise ValueError(f"glu halves a dimension of {size}: it must be even")
+    half = size // 2  # of a symbolic size torch counts on it that it is even
     value, gate = (im.emit(op.strided_slice(x, [dim], [k * half], [(k + 1) * half],
                                             assume_inbound=True)) for k in range(2))
     return im.emit(op.multiply(value, im.emit(op.sigmoid(gate))))

@@ -130,6 +130,9 @@ def _im2col(im: Importer, x: Expr, kernel_size: Steps, dilation: Steps = 1,
     sizes, lead = im.shape(x)[-2:], im.shape(x)[:-2]
     flat = reshaped(im, x, [*lead, sizes[0] * sizes[1]])
     if all(isinstance(s, int) for s in sizes):
+        if any(n < d * (k - 1) + 1 for n, k, d in zip(sizes, kernel, spread)):
+            raise ValueError(f"unfold: windows of {kernel} with dilation {spread} are larger than "
+                             f"the padded image, {sizes}")
         at = _places(sizes, kernel, spread, steps)
         columns, places = at.shape[1], im.const(at, "int64")
     else:

@@ -159,8 +159,11 @@ def _repeat_interleave(im: Importer, x: Expr, repeats: Any = None, dim: Dims = N
 
 @rule("flip")
 def _flip(im: Importer, x: Expr, *dims: Steps) -> Any:
-    for d in given_sizes(dims[0], dims[1:]):
-        x = im.emit(op.flip(x, im.axis(d, im.ndim(x)))) if im.ndim(x) else x
+    axes = [im.axis(d, max(im.ndim(x), 1)) for d in given_sizes(dims[0], dims[1:])]
+    if len(set(axes)) < len(axes):
+        raise ValueError(f"flip names a dimension twice in {list(axes)}")
+    for axis in axes:
+        x = im.emit(op.flip(x, axis)) if im.ndim(x) else x
     return x
 
 
@@ -254,6 +257,11 @@ def padded(im: Importer, x: Any, pad: Sequence[Any], mode: Any = "constant",
     count = im.ndim(x)
     around = [(0, 0)] * (count - len(pad) // 2)
     around += [(pad[2 * k], pad[2 * k + 1]) for k in reversed(range(len(pad) // 2))]
+    for size, pair in zip(im.shape(x), around):
+        if all(isinstance(n, int) for n in (size, *pair)) and size + sum(pair) < 0:
+            raise ValueError(f"pad by {list(pair)} takes more from a dimension of {size} than it "
+                             "has")
+
     def least_zero(width: Any) -> Any:
         return max(0, width) if isinstance(width, int) else width
 

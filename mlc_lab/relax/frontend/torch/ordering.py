@@ -41,6 +41,8 @@ def _topk(im: Importer, x: Expr, k: int, dim: int = -1, largest: bool = True,
         return x, im.zeros([], "int64")
     if not isinstance(k, int):
         raise ValueError("topk of a number that is a symbolic size is not translated")
+    if k < 0:
+        raise ValueError(f"topk of k={k}: it cannot be negative")
     dim = _dim(im, x, dim)
     if k == 0:
         none = _slice(im, x, dim, 0, 0)
@@ -179,6 +181,9 @@ def _quantiles(im: Importer, x: Expr, q: Operand | Sequence[float], dim: int | N
         x, axis = _line(im, x), im.axis(dim, max(count, 1))
     if how not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ValueError(f"quantile with interpolation={how!r} is not known")
+    if not is_tensor(q) and any(not 0 <= one <= 1 for one in (
+            q if isinstance(q, (list, tuple)) else [q])):
+        raise ValueError(f"quantile of q={q}: it lies between 0 and 1")
     size = im.shape(x)[axis]
     values = _sort_values(im, x, axis)
     at = im.tensor(q, dtype)

@@ -209,6 +209,10 @@ def _unfold(im: Importer, x: Expr, dimension: int, size: Size, step: Size) -> An
     if im.ndim(x) == 0:
         return reshaped(im, x, [1])
     dim = im.axis(dimension, im.ndim(x))
+    whole = im.shape(x)[dim]
+    if isinstance(step, int) and step < 1 or isinstance(size, int) and (
+            size < 0 or isinstance(whole, int) and size > whole):
+        raise ValueError(f"unfold: windows of {size} every {step} of a dimension of {whole}")
     windows = O.floordiv(im.shape(x)[dim] - size, step) + 1 if not all(
         isinstance(v, int) for v in (im.shape(x)[dim], size, step)) else (
         im.shape(x)[dim] - size) // step + 1

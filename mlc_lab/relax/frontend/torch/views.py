@@ -287,6 +287,10 @@ def _narrowed(im: Importer, x: Expr, dim: int, start: Size, length: Size) -> tup
     first = from_end(start, size)
     if not isinstance(size, int):
         im.need_size(size, first + length)
+    elif isinstance(first, int) and isinstance(length, int) and not (
+            0 <= first <= first + length <= size):
+        raise ValueError(f"narrow takes {length} element(s) from place {start} of a dimension of "
+                         f"{size}")
     return first, first + length
 
 
@@ -297,6 +301,10 @@ def _cuts(im: Importer, x: Expr, split_size: Any, dim: int) -> list[Any]:
     """Where the pieces of a split begin, but the first."""
     size = im.shape(x)[dim]
     if isinstance(split_size, (list, tuple)):
+        if all(isinstance(s, int) for s in (size, *split_size)) and (
+                min(split_size, default=0) < 0 or sum(split_size) != size):
+            raise ValueError(f"parts of {list(split_size)} of a dimension of {size}: they must "
+                             "fill it")
         cuts, total = [], 0
         for s in split_size[:-1]:
             total = total + s
@@ -305,6 +313,9 @@ def _cuts(im: Importer, x: Expr, split_size: Any, dim: int) -> list[Any]:
             im.need_size(size, total + split_size[-1])
         return cuts
     if isinstance(size, int) and isinstance(split_size, int):
+        if split_size < 0 or split_size == 0 and size > 0:
+            raise ValueError(f"parts of {split_size} of a dimension of {size}: the size of a part "
+                             "must be positive")
         if split_size == 0:
             return []
         return list(range(split_size, size, split_size))
@@ -335,6 +346,8 @@ def _split(im: Importer, x: Expr, split_size: Sizes, dim: int = 0) -> tuple[Any,
 def _chunk(im: Importer, x: Expr, chunks: int, dim: int = 0) -> Any:
     dim = im.axis(dim, im.ndim(x))
     size = im.shape(x)[dim]
+    if chunks < 1:
+        raise ValueError(f"chunk into {chunks} parts: there must be 1 at the least")
     if not isinstance(size, int):
         parts = im.emit(op.split(x, chunks, dim))
         return tuple(im.emit(parts[k]) for k in range(chunks))
@@ -352,6 +365,8 @@ def _tensor_split(im: Importer, x: Expr, sections: Any, dim: int = 0) -> Any:
         ends = [bounds(im, x, dim, 0, s, 1)[1] for s in sections]
         begins = [0, *ends]
         return tuple(_slice(im, x, dim, a, b) for a, b in zip(begins, [*ends, size]))
+    if isinstance(sections, int) and sections < 1:
+        raise ValueError(f"tensor_split into {sections} parts: there must be 1 at the least")
     if not isinstance(size, int):  # the first n % sections of them are larger by 1
         each, more = size // sections, size % sections
         ends = [k * each + O.min_value_of(more, k) for k in range(sections)]
