@@ -307,7 +307,7 @@ run(1)
 gc.collect()
 print(sum(ref() is not None for ref in kept))
 # engines of the linker are renewed every 100
-print(*growth(run, 100, 200))
+print(*growth(run, 200, 200))
 """
 
 
