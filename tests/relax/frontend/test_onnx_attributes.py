@@ -88,6 +88,11 @@ def test_a_mask_of_dropout_that_drops_nothing():
         built(model)
 
 
+def test_the_largest_none_are_an_empty_tensor():
+    model, feeds = one("TopK", [X], {"k": numbers(0)}, outputs=("y", "places"))
+    same(built(model)(feeds), [np.zeros((len(X), 0), "float32"), np.zeros((len(X), 0), "int64")])
+
+
 def test_an_output_without_a_name_is_not_the_input_that_is_left_out():
     nodes = [helper.make_node("TopK", ["x", "k"], ["", "places"]),
              helper.make_node("Clip", ["x", "", "high"], ["y"])]
@@ -101,6 +106,7 @@ def test_an_output_without_a_name_is_not_the_input_that_is_left_out():
     ("DequantizeLinear", [numbers([1, 2], dtype="uint8"), uniform(1, 2)], {"block_size": 1},
      "block_size"),
     ("Cast", [X], {"to": TensorProto.FLOAT8E4M3FN}, "data type 17"),
+    ("TopK", [X], {"constants": {"k": numbers(-1)}}, "k=-1: it cannot be negative"),
     ("Relu", [X], {"slope": 0.5}, "the attribute slope = 0.5 is not translated"),
     ("Relu", [X, X], {}, "input 1, 'x1', is not translated")])
 def test_what_is_not_translated_is_not_dropped(name, inputs, attrs, text):

@@ -450,8 +450,10 @@ _running("CumProd", op.cumprod)
 @rule("TopK")
 def _topk(im: Importer, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     k = int(im.number(inputs[1], "k")) if len(inputs) > 1 else attrs["k"]
+    if k < 0:
+        raise ValueError(f"TopK of k={k}: it cannot be negative")
     x, axis = im.tensor(inputs[0]), attrs.get("axis", -1)
-    if k == 0:  # all, for R.topk
+    if k == 0:  # which is all of them in R.topk
         none = im.emit(op.strided_slice(x, [axis], [0], [0]))
         return [none, im.emit(op.astype(none, "int64"))]
     out = im.emit(op.topk(x, k, axis, "both", bool(attrs.get("largest", 1)), "int64"))
