@@ -46,7 +46,8 @@ def while_loop(builder: BlockBuilder, start: Sequence[Expr],
     `growing` has the axes of each value along which its size may be another after each turn: they
     are symbolic sizes within the loop, and new ones after it.
 
-    Raises ValueError, with the name of the value, where a turn changes its shape or dtype.
+    Raises ValueError, with the name of the value, where a turn changes its dtype, or its shape
+    along other axes.
     """
     axes = [*growing, *[()] * (len(start) - len(growing))]
     infos = [with_any_size(builder, v.struct_info, a) for v, a in zip(start, axes)]
@@ -69,12 +70,12 @@ def while_loop(builder: BlockBuilder, start: Sequence[Expr],
         for k, (info, value, free) in enumerate(zip(infos, values, axes)):
             if not _fits(info, value.struct_info, free):
                 name = names[k] if k < len(names) else f"value {k}"
+                keeps = "number of dimensions:" if growing else (
+                    "shape: pad it to its largest shape, or")
                 raise ValueError(
                     f"{name} of a loop is {show(info)} before a turn and {show(value.struct_info)} "
-                    "after it. Loops whose turns the run counts carry values of one dtype, "
-                    "number of dimensions and shape (in ONNX sizes may change): pad the value to "
-                    "its largest shape, or make the number of turns a constant, so that the loop "
-                    "is written out")
+                    "after it. What a loop carries whose turns the run counts keeps its dtype and "
+                    f"{keeps} make the number of turns a constant, so that the loop is written out")
         return Call(loop, values)
 
     whole = side(lambda: If(going(list(params)), side(again), side(lambda: Tuple(params))))

@@ -165,22 +165,17 @@ def _counted_by_the_run(im: Importer, body: Any, most: Any, going: Given,
             return values[1]
         return left if fixed else im.emit(op.logical_and(left, values[1]))
 
-    def kept(heap: Any, row: Any, number: Any, rows: int) -> Any:
-        """What was collected, and a row more."""
-        row = im.emit(op.expand_dims(row, 0))
-        if not rows:
-            return im.emit(op.concat([heap, row], 0))
-        here = im.emit(op.equal(op.arange(0, rows, 1, "int64"), number))
-        return im.emit(op.where(op.reshape(here, [rows, *[1] * (im.ndim(row) - 1)]), row, heap))
-
     def turn(values: list[Any]) -> list[Any]:
         number, now = values[:2]
         again, *out = im.inlined(body, [number, now, *values[2:2 + count]])
         out = [im.tensor(v) for v in out]
-        new = [v for v, why in zip(out[count:], reasons) if not why]
+        new = [im.emit(op.expand_dims(v, 0)) for v, why in zip(out[count:], reasons) if not why]
+        here = im.emit(op.equal(op.arange(0, limit, 1, "int64"), number)) if any(room) else None
+        kept = [im.emit(op.where(op.reshape(here, [n, *[1] * (im.ndim(v) - 1)]), v, heap) if n
+                        else op.concat([heap, v], 0))
+                for v, heap, n in zip(new, values[2 + count:], room)]
         return [im.emit(op.add(number, const(np.int64(1)))),
-                im.emit(op.reshape(im.tensor(again), [])), *out[:count],
-                *(kept(heap, v, number, n) for heap, v, n in zip(values[2 + count:], new, room))]
+                im.emit(op.reshape(im.tensor(again), [])), *out[:count], *kept]
 
     made, _, *out = while_loop(
         im.builder, [const(np.int64(0)), first, *start, *heaps], more, turn,
