@@ -91,15 +91,15 @@ def _infer_index_put(call: Call, data: TensorStructInfo, indices: tuple,
     dims = _indexed(call, data, indices)
     shapes = dims_of(indices)
     if dims is None and shapes is not None and data.dims is not None:
-        dims = [*_same_at_run_time(call, shapes), *data.dims[len(indices):]]
+        dims = [*_common_shape(call, shapes), *data.dims[len(indices):]]
     if dims is not None and values.dims is not None:
         need_fill(call, values, dims, "values")
     return data
 
 
-def _same_at_run_time(call: Call, shapes: list[tuple]) -> list:
-    """The shape of indices of which it cannot be told how they are broadcast: none of the sizes
-    that are not known stands for 1."""
+def _common_shape(call: Call, shapes: list[tuple]) -> list:
+    """The shape of all indices together, where symbolic sizes do not tell how they are broadcast:
+    none of them stands for 1, and those of an axis are compared at run time."""
     out = list(max(shapes, key=len))
     for shape in shapes:
         for k, d in enumerate(shape, len(out) - len(shape)):

@@ -213,9 +213,8 @@ def _unfold(im: Importer, x: Expr, dimension: int, size: Size, step: Size) -> An
     if isinstance(step, int) and step < 1 or isinstance(size, int) and (
             size < 0 or isinstance(whole, int) and size > whole):
         raise ValueError(f"unfold: windows of {size} every {step} of a dimension of {whole}")
-    windows = O.floordiv(im.shape(x)[dim] - size, step) + 1 if not all(
-        isinstance(v, int) for v in (im.shape(x)[dim], size, step)) else (
-        im.shape(x)[dim] - size) // step + 1
+    windows = (whole - size) // step + 1 if all(
+        isinstance(v, int) for v in (whole, size, step)) else O.floordiv(whole - size, step) + 1
     places = strided_places(im, [windows, size], [step, 1], 0)
     out = im.emit(op.take(x, places, dim))
     order = [k for k in range(im.ndim(out)) if k != dim + 1]
