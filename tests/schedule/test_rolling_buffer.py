@@ -119,3 +119,53 @@ def test_a_reader_outside_of_the_scope_would_find_a_window():
         sch.rolling_buffer(inner, 0)
     assert err.value.rule == "used_in_the_scope" and "outside of block" in err.value.reason
     check(sch, before)
+
+
+@T.prim_func
+def viewed(A: T.Buffer((12, 4), "float32"), C: T.Buffer((10, 4), "float32")):
+    B = T.alloc_buffer((12, 4))
+    for i, j in T.grid(12, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(10, 4):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            T.reads(B[vi:vi + 3, vj])
+            T.writes(C[vi, vj])
+            V = T.match_buffer(B[vi:vi + 3, vj], (3, 1), strides=("s0", 1), offset_factor=1)
+            C[vi, vj] = V[0, 0] + V[1, 0] + V[2, 0]
+
+
+@T.prim_func
+def viewed_beside(A: T.Buffer((12, 4), "float32"), C: T.Buffer((10, 4), "float32")):
+    B = T.alloc_buffer((12, 4))
+    for i, j in T.grid(12, 4):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, r in T.grid(10, 3):
+        with T.block("C"):
+            vi, vr = T.axis.remap("SR", [i, r])
+            T.reads(B[vi + vr, 0:4])
+            T.writes(C[vi, 0:4])
+            V = T.match_buffer(B[vi + vr, 0:4], (1, 4), strides=("s0", 1), offset_factor=1)
+            with T.init():
+                for j in range(4):
+                    C[vi, j] = T.float32(0)
+            for j in range(4):
+                C[vi, j] = C[vi, j] + V[0, j]
+
+
+def test_a_view_of_what_rolls_would_wrap():
+    """It shows elements that lie in a row; beside the dimension that rolls it may show several."""
+    for func, rolls in ((viewed, False), (viewed_beside, True)):
+        sch, before = start(func)
+        outer, _ = sch.split(sch.get_loops("C")[0], factors=[None, 5])
+        sch.compute_at("B", outer)
+        if rolls:
+            sch.rolling_buffer("B", 0)
+            check(sch, before)
+            continue
+        with pytest.raises(ScheduleError, match="views_do_not_wrap"):
+            sch.rolling_buffer("B", 0)

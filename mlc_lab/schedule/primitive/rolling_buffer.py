@@ -22,7 +22,7 @@ from ..footprint import footprint
 from ..guards import OPAQUE, complete_or_reduction, is_block
 from ..instruction import primitive
 from ..provenance import came_from
-from ..state import ScheduleState, StmtSRef
+from ..state import ScheduleState, StmtSRef, blocks_under
 
 
 class _Overlap(NamedTuple):
@@ -84,7 +84,8 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
     Errors: the buffer is allocated by a block and written by this block alone, at its iterators;
     all that uses it stands in one scope; the block is complete or a reduction in a stage pipeline;
     it shares a loop with all consumers; these loops run one iteration after the other, and
-    neighbouring ones overlap.
+    neighbouring ones overlap; no view (`T.match_buffer`) shows several elements of the dimension
+    that rolls.
     """
     is_block(block)
     stmt: Block = block.stmt
@@ -119,6 +120,7 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
             raise Refusal("loops_are_sequential", f"the iterations of loop "
                           f"{loop.stmt.loop_var.name} run at the same time: none can use what the "
                           "one before has computed", nodes=[loop.stmt])
+    _views_do_not_wrap(site.stmt, buffer, rolled.axis)
     shape = list(buffer.shape)
     shape[rolled.axis] = IntImm(buffer.shape[rolled.axis].dtype, rolled.extent)
     new = came_from(buffer.replace(shape=tuple(shape), strides=()), buffer)
@@ -142,6 +144,19 @@ def _is_used_in(scope: Block, site: Block, buffer: Buffer) -> None:
             raise Refusal("used_in_the_scope", f"{buffer.name} is used outside of block "
                           f"{scope.name_hint}, where a window of it would be left alone",
                           nodes=[access.node])
+
+
+def _views_do_not_wrap(site: Block, buffer: Buffer, axis: int) -> None:
+    """What a view shows lies in a row: in the rolled dimension it may show one place only."""
+    for stmt in blocks_under(site):
+        for match in stmt.match_buffers:
+            source = match.source
+            if source.buffer is buffer and not op.is_const_int(source.region[axis].extent, 1):
+                raise Refusal("views_do_not_wrap", f"block {stmt.name_hint} views {buffer.name} by "
+                              f"T.match_buffer as {match.buffer.name}, with "
+                              f"{source.region[axis].extent!r} elements of dimension {axis}, which "
+                              "would lie at both ends of the circle", nodes=[stmt],
+                              hint="do this before sch.tensorize")
 
 
 def _overlaps(state: ScheduleState, block: StmtSRef, region: BufferRegion, shared: StmtSRef,
