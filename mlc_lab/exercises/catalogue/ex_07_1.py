@@ -91,9 +91,9 @@ def dilated(v: Values) -> tuple[str, str, str]:
 
 def draw(rng: random.Random) -> dict[str, int]:
     """The distances of the taps down and across, which differ; and the sizes."""
-    d, e = rng.sample([1, 2, 3], 2)
+    d, e = rng.sample([1, 2, 3, 4], 2)
     return {"d": d, "e": e, "r": rng.choice([2, 3]), "c": rng.choice([2, 3]),
-            "f": rng.choice([2, 4]), "n": rng.choice([9, 10, 11])}
+            "f": rng.choice([2, 4]), "n": rng.choice([10, 11, 12])}
 
 
 EXERCISE = Exercise(

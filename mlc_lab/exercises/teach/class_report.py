@@ -216,7 +216,7 @@ def _merged(groups: list[list[int]], looks: dict[tuple[str, int], dict[str, Any]
         by_program.setdefault((_failed(students[first].results[id]), key), []).extend(members)
     out = []
     for members in by_program.values():
-        first = members[0]
+        first = min(members)  # of a merged group too: every part's first one was looked at
         look, result = looks.get((id, first), {}), students[first].results[id]
         failed = [n for n, row in enumerate(result.rows) if not row.passed]
         says = (result.error or {}).get("message") or next(
