@@ -35,7 +35,7 @@ def annotations_stay_in_scope(state: ScheduleState, before: Snapshot) -> None:
             continue
         if bound is None:
             bound = {v for old, _ in before.values() for v in _bound_by(old)}
-        lost = names & bound - _around(sref)
+        lost = names & bound - variables_around(sref)
         if lost:
             key = next(k for k, value in stmt.annotations.items() if any(
                 v in lost for n in nodes_in_annotations(value) for v in pre_order(n)))
@@ -74,7 +74,7 @@ def loops_named_stay_around(state: ScheduleState, before: Snapshot) -> None:
         if block.iter_vars and sref in before and before[sref][0] is block:
             continue  # what is in it has not changed
         named = bound.intersection(free_vars(block))
-        lost = named & loops if block.iter_vars else named - _around(sref)
+        lost = named & loops if block.iter_vars else named - variables_around(sref)
         if lost:
             name = min(v.name for v in lost)
             why = (f"would name loop {name} itself" if block.iter_vars else "has no iterators and "
@@ -92,7 +92,7 @@ def names_are_known(sref: StmtSRef, func: PrimFunc, key: str, value: Any) -> Non
     Its text would define another variable of that name.
     """
     names = _names_in(value)
-    unknown = names - _around(sref) if names else names
+    unknown = names - variables_around(sref) if names else names
     if unknown:
         unknown -= _defined_in(func)
     if unknown:
@@ -136,7 +136,8 @@ def _bound_by(stmt: Block | For) -> list[Var]:
     return [stmt.loop_var] if isinstance(stmt, For) else [iv.var for iv in stmt.iter_vars]
 
 
-def _around(sref: StmtSRef) -> set[Var]:
+def variables_around(sref: StmtSRef) -> set[Var]:
+    """The loops and iterators that a block or loop can name: its own, and those of all around."""
     out = set(_bound_by(sref.stmt) if type(sref.stmt) is Block else ())
     at = sref.parent
     while at is not None:
@@ -146,4 +147,4 @@ def _around(sref: StmtSRef) -> set[Var]:
 
 
 __all__ = ["annotations_stay_in_scope", "loops_named_stay_around", "names_are_known",
-           "parameters_and_sizes"]
+           "parameters_and_sizes", "variables_around"]

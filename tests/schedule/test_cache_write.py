@@ -115,3 +115,26 @@ def test_it_is_refused_where_only_some_elements_are_written():
         with pytest.raises(ScheduleError) as caught:
             step(Schedule(some_elements))
         assert caught.value.rule == "every_element_is_written"
+
+
+@T.prim_func
+def summed_by_a_block_further_out(A: T.Buffer((4, 4), "float32"), B: T.Buffer((3, 4), "float32")):
+    for k in range(2):
+        with T.block("all"):
+            vk = T.axis.reduce(2, k)
+            T.reads(A[vk:vk + 3, 0:4])
+            T.writes(B[0:3, 0:4])
+            with T.block("part"):
+                T.reads(A[vk:vk + 3, 0:4])
+                T.writes(B[0:3, 0:4])
+                for i, j in T.grid(3, 4):
+                    with T.block("B"):
+                        vi, vj, vs = T.axis.remap("SSR", [i, j, vk])
+                        with T.init():
+                            B[vi, vj] = T.float32(0)
+                        B[vi, vj] = B[vi, vj] + A[vi + vs, vj]
+
+
+def test_it_is_refused_where_a_block_further_out_goes_on_with_the_sum():
+    with pytest.raises(ScheduleError, match="goes on with what B holds each time that block part"):
+        Schedule(summed_by_a_block_further_out).cache_write("B", 0, "local")

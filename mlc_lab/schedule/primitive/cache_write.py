@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ...arith import Analyzer
 from ...tir.buffer import Buffer
 from ...tir.functor import uses_var
-from ...tir.stmt import Block, For
+from ...tir.stmt import Block
+from ..annotations import variables_around
 from ..buffers import (
     WRITE, Redirect, buffer_like, index_of, nth_region, rewrite_blocks,
     storage_scope_exists,
@@ -105,8 +106,7 @@ def _starts_in_scope(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buf
     """The copy is made anew each time the scope runs: a reduction has its init then."""
     if block.stmt.init is None:
         return
-    outside = {iv.var for iv in scope.stmt.iter_vars}
-    outside.update(s.stmt.loop_var for s in state.ancestors(scope) if type(s.stmt) is For)
+    outside = variables_around(scope)
     for iv, value in zip(block.stmt.iter_vars, state.realize_of(block).iter_values):
         if iv.iter_type == REDUCE and outside and uses_var(value, outside):
             raise Refusal("init_runs_first", f"block {block.stmt.name_hint} goes on with what "
