@@ -129,7 +129,8 @@ def summed_by_a_block_further_out(A: T.Buffer((4, 4), "float32"), B: T.Buffer((3
                 T.writes(B[0:3, 0:4])
                 for i, j in T.grid(3, 4):
                     with T.block("B"):
-                        vi, vj, vs = T.axis.remap("SSR", [i, j, vk])
+                        vi, vj = T.axis.remap("SS", [i, j])
+                        vs = T.axis.reduce(2, vk)
                         with T.init():
                             B[vi, vj] = T.float32(0)
                         B[vi, vj] = B[vi, vj] + A[vi + vs, vj]
