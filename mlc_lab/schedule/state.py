@@ -395,16 +395,17 @@ def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     A block's init is part of the block, as in TVM: loops and blocks in it cannot be scheduled until
     decompose_reduction makes a block of it.
     """
-    kind = type(stmt)
+    s: Any = stmt
+    kind: type = type(s)
     if kind is For or kind is Block:  # most of a program, asked for at every step
-        return (stmt.body,)
+        return (s.body,)
     if kind is BlockRealize:
-        return (stmt.block,)
+        return (s.block,)
     if kind is SeqStmt:
-        return stmt.seq
+        return s.seq
     if kind is IfThenElse:
-        return (stmt.then_case,) if stmt.else_case is None else (stmt.then_case, stmt.else_case)
-    return (stmt.body,) if kind in _BODY_ONLY else ()
+        return (s.then_case,) if s.else_case is None else (s.then_case, s.else_case)
+    return (s.body,) if kind in _BODY_ONLY else ()
 
 
 

@@ -362,10 +362,10 @@ def variables_of(expressions: Iterable[PrimExpr]) -> set[Var]:
 def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.continue_loop")) -> bool:
     """Whether a statement leaves the loop that it is the body of, or its round, by one of these
     calls; what leaves loops further in does not count."""
-    stack = [body]
+    stack: list[Any] = [body]
     while stack:
         item = stack.pop()
-        kind = type(item)
+        kind: type = type(item)
         if kind is Evaluate:
             if getattr(getattr(item.value, "op", None), "name", "") in by:
                 return True

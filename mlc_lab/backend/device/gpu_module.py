@@ -181,8 +181,10 @@ def build(mod: IRModule, target: Target) -> Any:
         own: Mapping[str, Any] = {"tir": lambda: lowered.script()}
     else:
         limits = limits_of(target)
-        for kernel in kernels.values() if limits and limits.buffers else ():
-            buffers_suffice(kernel, limits.buffers, f"the simulated device {kind}")
+        most = limits.buffers if limits is not None else None
+        if most is not None:
+            for kernel in kernels.values():
+                buffers_suffice(kernel, most, f"the simulated device {kind}")
         host = simulated.build(lowered, entry)
         runs = {name: simulated.with_an_end(reported(host[name]), lowered) for name in hosts
                 if name in host.function_names}

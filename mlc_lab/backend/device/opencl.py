@@ -98,7 +98,7 @@ class OpenCLDriver(RealDriver):
     def take_note(self, memory: Any) -> int:
         note = np.zeros(1, np.uint32)
         self.cl.enqueue_copy(self.queue, note, memory)
-        self.cl.enqueue_fill_buffer(self.queue, memory, np.uint32(0), 0, 4)
+        self.cl.enqueue_fill_buffer(self.queue, memory, np.zeros(1, np.uint32), 0, 4)
         return int(note[0])
 
     def _check_shuffles(self, kernel: KernelSource) -> None:

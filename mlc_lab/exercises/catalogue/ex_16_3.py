@@ -24,7 +24,7 @@ def _left(power: int, least: int, most: int) -> int:
                if least <= a + b <= most)
 
 
-def draw(rng: random.Random) -> dict[str, int]:
+def draw(rng: random.Random) -> dict[str, object]:
     """The size of a product, a power of two, and the limits."""
     power, least, most = rng.choice([5, 6, 7, 8]), rng.choice([5, 6]), rng.choice([8, 9, 10])
     return {"least": least, "most": most, "fewest": 1 << least, "threads": f"{1 << most:,}",

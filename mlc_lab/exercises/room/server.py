@@ -207,14 +207,14 @@ class _Live(WebSocketHandler):
             self.tell({"recordings": self.server.packed, "address": self.server.address,
                        "code": self.server.has_code})
             self.tell(self.server.room.for_teacher())
-        elif self.server.room.seat_of(self.token) is None:
+        elif (seat := self.server.room.seat_of(self.token)) is None:
             self.close(4401, "join first")
         else:
-            own = self.server.of_seat.setdefault(self.seat, [])
+            own = self.server.of_seat.setdefault(seat, [])
             own.append(self)
             for old in own[:-MOST_OF_SEAT]:
                 old.close(4409, "too many windows")
-            self.tell(self.server.room.for_students([self.seat])[self.seat])
+            self.tell(self.server.room.for_students([seat])[seat])
 
     def tell(self, data: dict[str, Any]) -> None:
         try:

@@ -336,7 +336,7 @@ def tile(data: _Tensor, repeats: _Ints) -> _Expr:
 def to_vdevice(data: _Tensor, dst_vdevice: _Device) -> _Expr:
     """data copied to another device."""
 def topk(data: _Tensor, k: _Whole = 1, axis: _Axis = -1, ret_type: _Text = 'both', largest: _Flag = True, dtype: _Text = 'int32') -> _Expr:
-    """The k largest (or smallest) along `axis`; ret_type is both, values or indices."""
+    """The k largest (or smallest) along `axis`, all of them for k < 1, in order."""
 def tril(x: _Tensor, k: _Size = 0) -> _Expr:
     """x with zeros except on and below diagonal k."""
 def triu(x: _Tensor, k: _Size = 0) -> _Expr:

@@ -212,7 +212,7 @@ def _probed(im: Importer, body: Any, condition: Expr | None, start: list[Any]
         axes = more
     inner = {v for b in block.bindings if type(b) is MatchCast
              for v in tir_vars_in_struct_info(b.struct_info)}
-    inner.update(v.struct_info.dims[k] for v, a in zip(state, axes) for k in a)
+    inner.update(im.shape(v)[k] for v, a in zip(state, axes) for k in a)
     return again, rows, inner, axes
 
 

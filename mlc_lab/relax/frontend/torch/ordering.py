@@ -181,8 +181,8 @@ def _quantiles(im: Importer, x: Expr, q: Operand | Sequence[float], dim: int | N
         x, axis = _line(im, x), im.axis(dim, max(count, 1))
     if how not in ("linear", "lower", "higher", "midpoint", "nearest"):
         raise ValueError(f"quantile with interpolation={how!r} is not known")
-    if not is_tensor(q) and any(not 0 <= one <= 1 for one in (
-            q if isinstance(q, (list, tuple)) else [q])):
+    given = q if isinstance(q, (list, tuple)) else [q]
+    if any(isinstance(one, (int, float)) and not 0 <= one <= 1 for one in given):
         raise ValueError(f"quantile of q={q}: it lies between 0 and 1")
     size = im.shape(x)[axis]
     values = _sort_values(im, x, axis)
