@@ -396,7 +396,7 @@ def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     decompose_reduction makes a block of it.
     """
     s: Any = stmt
-    kind: type = type(s)
+    kind: type[Any] = type(s)
     if kind is For or kind is Block:  # most of a program, asked for at every step
         return (s.body,)
     if kind is BlockRealize:
