@@ -396,7 +396,7 @@ def sub_statements(stmt: Stmt) -> tuple[Stmt, ...]:
     decompose_reduction makes a block of it.
     """
     s: Any = stmt
-    kind: type[Any] = type(s)
+    kind = s.__class__
     if kind is For or kind is Block:  # most of a program, asked for at every step
         return (s.body,)
     if kind is BlockRealize:

@@ -365,7 +365,7 @@ def leaves_loop(body: Stmt, by: tuple[str, ...] = ("tir.break_loop", "tir.contin
     stack: list[Any] = [body]
     while stack:
         item = stack.pop()
-        kind: type[Any] = type(item)
+        kind = item.__class__
         if kind is Evaluate:
             if getattr(getattr(item.value, "op", None), "name", "") in by:
                 return True
