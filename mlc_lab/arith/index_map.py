@@ -10,7 +10,7 @@ from math import lcm
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..reading import DataError
-from ..tir.expr import EQ, GE, LE, LT, NE, And, IntImm, PrimExpr, Range, Var, const_index
+from ..tir.expr import EQ, GE, LE, LT, NE, And, IntImm, Max, PrimExpr, Range, Var, const_index
 from ..tir.function import IndexMap
 from ..tir.functor import substitute
 from ..tir.op import as_int, is_const_int
@@ -78,16 +78,29 @@ def map_shape(index_map: IndexMap, shape: Sequence[Any], analyzer: Analyzer | No
     """The shape of a buffer of `shape` after the map: one extent a final index, of int64 where an
     extent of `shape` is."""
     analyzer = new_analyzer(analyzer)
-    out = shape_of(map_ranges(index_map, shape, analyzer), analyzer)
+    out = shape_of(map_ranges(index_map, shape, analyzer), shape, analyzer)
     if all(getattr(extent, "dtype", "int32") != "int64" for extent in shape):
         return out
     return [imm(e.value, "int64") if type(e) is IntImm else e for e in out]
 
 
-def shape_of(ranges: Sequence[Range], analyzer: Analyzer | None = None) -> list[PrimExpr]:
-    """The shape of a buffer that has room for ranges of indices (see `map_ranges`)."""
-    return [r.extent if is_const_int(r.min, 0) else
-            new_analyzer(analyzer).simplify(r.min + r.extent) for r in ranges]
+def shape_of(ranges: Sequence[Range], shape: Sequence[Any], analyzer: Analyzer | None = None
+             ) -> list[PrimExpr]:
+    """The shape of a buffer that has room for ranges of indices: those that `map_ranges` gives of
+    the dimensions or ranges `shape`. Of these, one whose size only the run knows may be empty:
+    then no extent is below 0."""
+    analyzer = new_analyzer(analyzer)
+    out = [r.extent if is_const_int(r.min, 0) else analyzer.simplify(r.min + r.extent)
+           for r in ranges]
+    if all(type(extent) is IntImm for extent in out):
+        return out
+    sizes = [size.extent if isinstance(size, Range) else const_index(size) for size in shape]
+    with contextlib.ExitStack() as known:
+        for size in sizes:
+            if type(size) is not IntImm:
+                known.enter_context(analyzer.constraint_scope(GE(size, imm(0, size.dtype))))
+        return [extent if analyzer.can_prove_greater_equal(extent, 0) else
+                Max(extent, imm(0, extent.dtype)) for extent in out]
 
 
 def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | None = None

@@ -471,3 +471,35 @@ def test_a_pad_value_of_another_type_is_refused():
     sch = Schedule(chain)
     with pytest.raises(ScheduleError, match="number that fits float32"):
         sch.transform_layout("B", "B", lambda i, j: (i, j // 7, j % 7), pad_value=IntImm("int8", 0))
+
+
+@T.prim_func
+def rows_of_the_run(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (4, n), "float32")
+    C = T.match_buffer(c, (4, n), "float32")
+    B = T.alloc_buffer((4, n))
+    for i, j in T.grid(4, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(4, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+
+
+@pytest.mark.parametrize("index_map, shape", [
+    (lambda i, j: (i, j * 2), "(4, T.max(n * 2 - 1, 0))"),
+    (lambda i, j: (j * 4 + i // 2, i % 2), "(T.max(n * 4 - 2, 0), 2)"),
+    (lambda i, j: (j + 1, i), "(n + 1, 4)"),
+])
+def test_a_buffer_that_may_be_empty_has_no_negative_extent(index_map, shape):
+    """The largest index of an empty dimension is -1; times a factor, it was the extent."""
+    sch = Schedule(rows_of_the_run)
+    sch.transform_layout("B", ("write", 0), index_map, assume_injective_transform=True)
+    assert f"B = T.alloc_buffer({shape})" in sch.mod.script()
+    for n in (0, 1, 3):
+        a, c = np.arange(4.0 * n, dtype="float32").reshape(4, n), np.zeros((4, n), "float32")
+        interpret(sch.mod["main"], a, c)
+        np.testing.assert_array_equal(c, a * 2 + 1)

@@ -136,7 +136,7 @@ def transform_layout(state: ScheduleState, block: StmtSRef, buffer: Any, index_m
     places_start_at_zero(index_map.final_indices, zip(index_map.initial_indices, domains), old,
                          block.stmt)
     ranges = map_ranges(index_map, old.shape)
-    dims = tuple(shape_of(ranges))
+    dims = tuple(shape_of(ranges, old.shape))
     new = old.replace(shape=dims, strides=(), axis_separators=(),
                       elem_offset=None if old.elem_offset is None else op.cast(
                           old.elem_offset, _index_dtype(dims)))
