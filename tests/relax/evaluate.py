@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 import mlc_lab
+import mlc_lab.relax.vm  # registers what an ExternFunc calls
 from mlc_lab import relax, tir
 from mlc_lab.ir import IRModule
 from mlc_lab.relax.transform import LegalizeOps
