@@ -300,6 +300,7 @@ def _picture(task: dict[str, Any], result: Result | None) -> str:
 def _task(variant: Any, known: Any) -> dict[str, Any]:
     """What is asked, as plain data; nothing of it says how it is solved."""
     one = variant.exercise
+    outdated = known is not None and known.outdated(one.id)
     return {
         "id": one.id, "title": variant.title, "level": one.level, "minutes": one.minutes,
         "statement": variant.statement, "kind": one.kind, "seed": variant.seed,
@@ -307,7 +308,9 @@ def _task(variant: Any, known: Any) -> dict[str, Any]:
         "fields": [_field(f) for f in variant.fields],
         "rows": [{"title": filled(check.title, "exercises"), "of": check.points}
                  for check in variant.checks],
-        "before": {"points": known.points, "of": known.of} if known is not None else None,
+        "before": {"points": known.points, "of": known.of}
+                  if known is not None and not outdated else None,
+        "outdated": outdated,
     }  # fmt: skip
 
 

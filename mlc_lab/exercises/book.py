@@ -58,6 +58,10 @@ class Entry:
         """As it stands in the file."""
         return {name: value for name, value in vars(self).items() if name != "version" or value}
 
+    def outdated(self, id: str) -> bool:
+        """Whether it answers another version of the exercise than the catalogue has now."""
+        return self.version not in ("", version(id))
+
 
 @dataclass
 class Book:
@@ -76,11 +80,12 @@ class Book:
         return entry is not None and entry.seed == seed and entry.points == entry.of > 0
 
     def add(self, result: Result, answer: Any) -> None:
-        """Keep an answer (plain data), unless a better one to the same variant is kept."""
-        old = self.entries.get(result.id)
-        if old is None or old.seed != result.seed or old.points <= result.points:
-            self.entries[result.id] = Entry(result.seed, answer, result.points, result.of,
-                                            version(result.id))
+        """Keep an answer (plain data), unless a better one to the same variant is kept, of the same
+        version of the exercise."""
+        old, now = self.entries.get(result.id), version(result.id)
+        if old is None or old.seed != result.seed or old.outdated(result.id) or (
+                old.points <= result.points):
+            self.entries[result.id] = Entry(result.seed, answer, result.points, result.of, now)
 
     def __iter__(self) -> Iterator[tuple[str, Entry]]:
         return iter(sorted(self.entries.items()))

@@ -14,7 +14,7 @@ import {
   rooflinePoints,
   saidOfAbove,
 } from "../../widgets/js/roofline.js";
-import { linear, logarithmic, powersOfTen, scaleOf } from "../../widgets/js/scale.js";
+import { linear, logarithmic, marksOf, powersOfTen, scaleOf } from "../../widgets/js/scale.js";
 import { layoutTree } from "../../widgets/js/tree.js";
 
 test("a linear scale is even and its ticks are round", () => {
@@ -32,6 +32,9 @@ test("scales run both ways, and decades are the powers of ten within a range", (
   assert.ok(Math.abs(logarithmic(1, 100, 0, 10)(10) - 5) < 1e-12);
   assert.deepEqual(powersOfTen(0.005, 1000), [0.01, 0.1, 1, 10, 100, 1000]);
   assert.deepEqual(powersOfTen(2, 9), []);
+  assert.deepEqual(marksOf(0.005, 1000), [0.01, 0.1, 1, 10, 100, 1000]);
+  assert.deepEqual(marksOf(26, 518), [30, 50, 100, 200, 300, 500]);
+  for (let low = 0.001; low < 1000; low *= 1.07) assert.ok(marksOf(low, 4 * low).length > 1);
 });
 
 test("a logarithmic scale gives each decade the same room", () => {

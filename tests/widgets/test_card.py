@@ -34,6 +34,20 @@ def test_a_card_checks_from_python_and_keeps_what_was_reached():
     assert book.load().entries["01.2"].points == 5
 
 
+def test_an_answer_to_an_earlier_version_is_shown_and_gives_way(home):
+    card = exercises.exercise("01.2", seed="ada")
+    assert card.check(card.source.reference).solved
+    kept = book.load()
+    kept.entries["01.2"].version = "00000000"
+    kept.save(book.home())
+    again = exercises.exercise("01.2", seed="ada")
+    assert again.answer["value"] == card.source.reference
+    assert again.task["outdated"] and again.task["before"] is None
+    again.check(card.source.wrong[0].answer)  # has fewer points, of the exercise as it is now
+    assert book.load().entries["01.2"].points == 2
+    assert not exercises.exercise("01.2", seed="ada").task["outdated"]
+
+
 def test_what_is_clicked_in_the_workbench_is_the_answer_in_the_card():
     card = exercises.exercise("03.1", seed="ada")
     view = card.workbench()

@@ -172,6 +172,34 @@ def test_the_accesses_go_on_where_the_reader_left_them(page, lab):
     assert page.evaluate("document.activeElement.closest('.mlc-access') !== null")
 
 
+#: elements within the accesses that are drawn otherwise than in a view of their own
+DRAWN_OTHERWISE = """() => {
+  const own = document.querySelector(".mlc.live .mlc-access");
+  const alone = document.createElement("div");
+  alone.className = "mlc"; alone.dataset.theme = own.dataset.theme ?? "";
+  alone.append(own.cloneNode(true));
+  document.querySelector(".mlc.live").parentElement.append(alone);
+  const look = (element) => ["display", "color", "backgroundColor", "borderLeftWidth", "padding",
+    "margin", "gap", "fontSize", "fontWeight", "fontFamily", "minHeight", "overflow", "whiteSpace"]
+    .map((name) => `${name}: ${getComputedStyle(element)[name]}`);
+  const within = (root) => [...root.querySelectorAll("*")];
+  const others = within(alone.firstChild);
+  return within(own).flatMap((element, at) => {
+    const [here, there] = [look(element), look(others[at])];
+    return here.filter((line, n) => line !== there[n])
+      .map((line) => `${element.tagName}.${element.className} ${line}`);
+  });
+}"""
+
+
+def test_the_accesses_look_as_in_a_view_of_their_own(page):
+    """No style of the page reaches into the view that it holds."""
+    page.get_by_text("Accesses in time order").click()
+    page.locator(".mlc-access .buffer").first.wait_for()
+    assert page.locator(".mlc-access .said").first.is_visible()
+    assert page.evaluate(DRAWN_OTHERWISE) == []
+
+
 def test_what_lives_in_a_register_is_found_in_the_text(page, lab):
     held = lab.cost(lab.point(lab.first))["inner"]["held"]
     buttons = page.locator(".held button")

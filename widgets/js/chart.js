@@ -1,7 +1,7 @@
 // The time of each step as a small picture: one point a step, the scale logarithmic.
 
 import { duration, escapeHTML } from "./dom.js";
-import { logarithmic, powersOfTen } from "./scale.js";
+import { logarithmic, marksOf } from "./scale.js";
 import { t } from "./words.js";
 
 /**
@@ -13,12 +13,12 @@ const HEIGHT = 96;
 const PAD = { left: 56, right: 16, top: 10, bottom: 20 };
 
 /**
- * Gridlines at powers of ten inside [low, high], at most five of them.
+ * Gridlines inside [low, high], at most five of them.
  * @param {number} low
  * @param {number} high
  */
-function decades(low, high) {
-  const found = powersOfTen(low, high);
+function gridlines(low, high) {
+  const found = marksOf(low, high);
   const stride = Math.ceil(found.length / 4) || 1;
   return found.filter((_, i) => i % stride === 0);
 }
@@ -45,7 +45,7 @@ export function drawChart(points, floor, current, width) {
   const y = logarithmic(low, high, bottom, PAD.top);
 
   let svg = "";
-  for (const t of decades(low, high)) {
+  for (const t of gridlines(low, high)) {
     svg += `<line class="grid" x1="${PAD.left}" x2="${width - PAD.right}" y1="${y(t)}" y2="${y(t)}"/>`;
     svg += `<text x="${PAD.left - 8}" y="${y(t) + 4}" text-anchor="end">${duration(t).replace(/\.0+ /, " ")}</text>`;
   }

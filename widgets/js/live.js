@@ -157,7 +157,7 @@ export class Live {
     this.refusal = h("div", { class: "refusal", role: "alert", tabindex: "0", hidden: true });
     this.#facts = h("div", { class: "facts", role: "list" });
     this.#charts = h("div", { class: "chart" });
-    this.key = h("div", { class: "key" });
+    this.key = h("div", { class: "colours" });
     this.#roofline = h("div", { class: "roofline" });
     this.#accessNote = h("p", { class: "note", role: "status" });
     this.#accessPlace = h("div", {});
@@ -197,7 +197,7 @@ export class Live {
         this.busy,
       ),
       ...(this.model.get("prose") ? [h("p", { class: "mlc-prose" }, this.model.get("prose"))] : []),
-      h("div", { class: "said" }, h("h4", {}, t("What the last change did")), this.#why),
+      h("div", { class: "did" }, h("h4", {}, t("What the last change did")), this.#why),
       h(
         "div",
         { class: "parts" },

@@ -116,7 +116,7 @@ class Report {
         h(
           "span",
           { class: "dim" },
-          t("{students} students, {exercises} exercises, {answers} answers", {
+          t("students: {students}, exercises: {exercises}, answers: {answers}", {
             students: students.length,
             exercises: exercises.length,
             answers: given,

@@ -4,7 +4,7 @@
 // counts of its step. Points are buttons: a click, or Enter on the focused one, goes to the step.
 
 import { MARGIN, digits, escapeHTML } from "./dom.js";
-import { logarithmic, powersOfTen } from "./scale.js";
+import { logarithmic, marksOf } from "./scale.js";
 import { t } from "./words.js";
 
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
@@ -12,11 +12,11 @@ const ROOF_TALL = 260;
 const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
 
 /**
- * A power of ten at an axis: "0.01", "1,000".
+ * A value at an axis, of one digit: "0.01", "1,000".
  * @param {number} value
  */
-const power = (value) =>
-  value < 1 ? value.toFixed(Math.round(-Math.log10(value))) : value.toLocaleString("en-US");
+const marked = (value) =>
+  value < 1 ? value.toFixed(Math.ceil(-Math.log10(value))) : value.toLocaleString("en-US");
 
 /**
  * Bytes that each level's bandwidth carries: L1 serves the core, memory the misses of the last.
@@ -100,15 +100,15 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const x = logarithmic(x0, x1, EDGES.left, width - EDGES.right);
   const y = logarithmic(y0, y1, bottom, EDGES.top);
   let svg = "";
-  for (const value of powersOfTen(x0, x1)) {
+  for (const value of marksOf(x0, x1)) {
     svg +=
       `<line class="grid" x1="${x(value)}" x2="${x(value)}" y1="${EDGES.top}" y2="${bottom}"/>` +
-      `<text x="${x(value)}" y="${bottom + 14}" text-anchor="middle">${power(value)}</text>`;
+      `<text x="${x(value)}" y="${bottom + 14}" text-anchor="middle">${marked(value)}</text>`;
   }
-  for (const value of powersOfTen(y0, y1)) {
+  for (const value of marksOf(y0, y1)) {
     svg +=
       `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(value)}" y2="${y(value)}"/>` +
-      `<text x="${EDGES.left - 6}" y="${y(value) + 4}" text-anchor="end">${power(value)}</text>`;
+      `<text x="${EDGES.left - 6}" y="${y(value) + 4}" text-anchor="end">${marked(value)}</text>`;
   }
   Object.entries(bandwidth).forEach(([name, speed], i) => {
     const start = Math.max(x0, y0 / speed);

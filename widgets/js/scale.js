@@ -40,6 +40,24 @@ export function powersOfTen(low, high) {
 }
 
 /**
+ * The values that are written at a logarithmic axis: powers of ten, and numbers between them where
+ * there are fewer than two. There are two at least where the range spans a factor of 4.
+ * @param {number} low
+ * @param {number} high
+ */
+export function marksOf(low, high) {
+  const tens = powersOfTen(low, high);
+  if (tens.length > 1) return tens;
+  const found = [];
+  for (let e = Math.floor(Math.log10(low)); e <= Math.log10(high); e++)
+    for (const step of [1, 2, 3, 5]) {
+      const value = Number(`${step}e${e}`);
+      if (value >= low && value <= high) found.push(value);
+    }
+  return found;
+}
+
+/**
  * A scale from values to pixels: { at(value), ticks: [[value, text], ...] }.
  * @param {number} low
  * @param {number} high

@@ -374,7 +374,7 @@ class ThreadsView {
         "aria-valuetext",
         t("{amount} {of}", { amount: whole(amount), of: words }),
       );
-      const change = held > warps ? "▲ " : held < warps ? "▼ " : "= ";
+      const change = held > warps ? "▲ " : held < warps ? "▼ " : "";
       said.textContent =
         blocks > 0
           ? t("{amount} {of}: {change}{held} of {most} warps, limited by {limit}", {

@@ -709,6 +709,8 @@ declare namespace Data {
     fields: TaskField[];
     rows: { title: string; of: number }[];
     before: { points: number; of: number } | null;
+    /** whether the answer is to an earlier version of the exercise */
+    outdated?: boolean;
   }
 
   interface MarksRow {

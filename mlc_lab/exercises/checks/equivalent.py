@@ -146,6 +146,9 @@ def _is_small(mod: IRModule | None, sizes: Mapping[str, int]) -> bool:
 
 def _same_on(cases: int, nasty: bool) -> str:
     """On what an answer computes the same."""
+    if cases == 1:
+        return ("the same results on random inputs, and on NaN, infinities and extremes" if nasty
+                else "the same results on random inputs")
     return (f"the same results on {cases} random inputs, and on NaN, infinities and extremes"
             if nasty else f"the same results on {cases} random inputs")
 
