@@ -19,8 +19,8 @@ from ..tir.functor import substitute
 from ..tir.op import min_value_of
 from ..tir.stmt import For
 from .error import Refusal
-from .executed import reaches, runs_everywhere
-from .footprint import loops_of
+from .executed import comes_to_run, reaches, runs_everywhere
+from .footprint import Loop, loops_of
 from .guards import element_range
 from .independence import surroundings
 from .state import ScheduleState, StmtSRef
@@ -166,13 +166,38 @@ def _covers(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: Bu
             consumer: StmtSRef, read: Any) -> bool:
     if _writes_all(state, lca, producer, written):
         return True
-    have = relaxed_region(state, producer, written.region, lca, lower=True)
+    have = relaxed_region(state, producer, written.region, lca, lower=True) if _runs_for(
+        state, lca, producer, written, consumer) else None
     if have is None:
         return _each_is_written(state, lca, producer, written, consumer, read)
     if all(_is_whole(got, dim) for got, dim in zip(have, written.buffer.shape)):
         return True
     return _box_covers(state, lca, have, consumer, read) or _each_is_written(
         state, lca, producer, written, consumer, read)
+
+
+def _runs_for(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion,
+              consumer: StmtSRef) -> bool:
+    """Whether the predicate of a producer lets it run below `lca` where a consumer does."""
+    realize = state.realize_of(producer)
+    if op.is_const_int(realize.predicate, 1):
+        return True
+    values = {iv.var: v for iv, v in zip(realize.block.iter_vars, realize.iter_values)}
+    return comes_to_run([substitute(r.min, values) for r in written.region], realize.predicate,
+                        _below(state, lca, producer), _around(state, lca, consumer),
+                        conjuncts(state.realize_of(consumer).predicate))
+
+
+def _below(state: ScheduleState, lca: StmtSRef, block: StmtSRef) -> list[For]:
+    """The loops of a block below `lca`."""
+    above = state.loops_above(block)
+    return [s.stmt for s in (above[above.index(lca) + 1:] if lca in above else above)]
+
+
+def _around(state: ScheduleState, lca: StmtSRef, consumer: StmtSRef) -> list[Loop]:
+    """What stands still while a consumer runs once: its loops, and all that is around `lca`."""
+    return [*surroundings(lca), *loops_of([lca.stmt] if type(lca.stmt) is For else []),
+            *loops_of(_below(state, lca, consumer))]
 
 
 def _box_covers(state: ScheduleState, lca: StmtSRef, have: list[IntSet], consumer: StmtSRef,
@@ -201,10 +226,6 @@ def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, wr
                      consumer: StmtSRef, read: BufferRegion) -> bool:
     """Whether there is, for each element that a block reads, an iteration of the producer below
     `lca` that writes it. This knows of triangles, which no box is."""
-    def below(block: StmtSRef) -> list[For]:
-        above = state.loops_above(block)
-        return [s.stmt for s in (above[above.index(lca) + 1:] if lca in above else above)]
-
     def points(block: StmtSRef, region: BufferRegion) -> list[PrimExpr] | None:
         """The indices in terms of loops; None if they are no points."""
         realize = state.realize_of(block)
@@ -216,10 +237,8 @@ def _each_is_written(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, wr
     there, here = points(producer, written), points(consumer, read)
     if there is None or here is None:
         return False
-    around = [*surroundings(lca), *loops_of([lca.stmt] if type(lca.stmt) is For else []),
-              *loops_of(below(consumer))]
-    return reaches(there, below(producer), state.realize_of(producer).predicate, here, around,
-                   conjuncts(state.realize_of(consumer).predicate))
+    return reaches(there, _below(state, lca, producer), state.realize_of(producer).predicate, here,
+                   _around(state, lca, consumer), conjuncts(state.realize_of(consumer).predicate))
 
 
 def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written: BufferRegion
@@ -252,9 +271,7 @@ def _writes_all(state: ScheduleState, lca: StmtSRef, producer: StmtSRef, written
                 not high[0] == low[0] == low[1]) or not op.is_const_int(
                     dom.extent, high[1] * low[1]):
             return False
-    above = state.loops_above(producer)
-    below = above[above.index(lca) + 1:] if lca in above else above
-    return runs_everywhere(state.realize_of(producer), [s.stmt for s in below])
+    return runs_everywhere(state.realize_of(producer), _below(state, lca, producer))
 
 
 def _is_whole(interval: Any, dim: Any) -> bool:

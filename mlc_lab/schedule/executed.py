@@ -45,7 +45,34 @@ def runs_everywhere(realize: BlockRealize, loops: Sequence[For]) -> bool:
                 op.is_const_int(iv.dom.min, low) and op.is_const_int(iv.dom.extent, extent)
                 for iv, (low, extent) in zip(realize.block.iter_vars, digits)):
             return True
-    return run_at_all(loops) and _runs_everywhere(realize, loops)
+    return run_at_all(loops) and comes_to_run(
+        realize.iter_values, realize.predicate, loops) and _runs_everywhere(realize, loops)
+
+
+def comes_to_run(values: Sequence[PrimExpr], predicate: PrimExpr, loops: Sequence[For],
+                 around: Sequence[Loop] = (), known: Sequence[PrimExpr] = ()) -> bool:
+    """Whether the parts of a predicate that say nothing of `values` surely let some iteration of
+    `loops` run: wherever one is in the loops `around` them, and what is `known` holds there.
+
+    Such a part asks something of what is around, or of loops that only repeat. The other parts are
+    those that narrow the values: what is left of these is found by those who read iteration maps,
+    who take it that something is left.
+    """
+    if op.is_const_int(predicate, 1):
+        return True
+    driving = {lp.loop_var for lp in loops if any(uses_var(v, lp.loop_var) for v in values)}
+    rest = [c for c in conjuncts(predicate) if not uses_var(c, driving)]
+    if any(map(reads_memory, rest)):
+        return False  # which may have changed
+
+    def at(c: PrimExpr, last: bool) -> PrimExpr:
+        for lp in reversed(loops):  # the bounds of one may depend on those around it
+            if uses_var(c, lp.loop_var):
+                end = op.sub(op.add(lp.min, lp.extent), 1) if last else lp.min
+                c = substitute(c, {lp.loop_var: end})
+        return c
+
+    return any(all(follows(at(c, last), around, known) for c in rest) for last in (False, True))
 
 
 def stays_in_domains(realize: BlockRealize, loops: Sequence[For]) -> bool:
@@ -471,6 +498,6 @@ def knowing(block: Block, access: Access) -> Analyzer:
     return analyzer
 
 
-__all__ = ["elements", "in_bounds", "iterations", "knowing", "mixed_radix",
+__all__ = ["comes_to_run", "elements", "in_bounds", "iterations", "knowing", "mixed_radix",
            "reaches", "reduces_in_order", "run_at_all", "runs_everywhere", "stays_in_domains",
            "tiles_cover", "told_apart", "whole_mixed_radix", "why_not_whole"]

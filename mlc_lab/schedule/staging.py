@@ -14,15 +14,15 @@ from ..arith import Analyzer
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, IntImm, Range, Var
-from ..tir.functor import pre_order
+from ..tir.functor import pre_order, substitute
 from ..tir.stmt import Block, BufferRegion, For
 from .buffers import one_name
 from .cache_stage import Location, is_whole, region_at
 from .covering import relaxed_region
 from .dependency import inside
 from .error import Refusal
-from .executed import elements, run_at_all
-from .footprint import Access, footprint
+from .executed import comes_to_run, elements, run_at_all
+from .footprint import Access, footprint, loops_of
 from .order import Place, passed, stays_within
 from .repeatable import box_of, name_of
 from .state import ScheduleState, StmtSRef
@@ -117,7 +117,11 @@ def _writes_all(state: ScheduleState, writer: StmtSRef, buffer: Buffer, at: Stmt
     stmt: Block = writer.stmt
     scope = state.scope(state.scope_root(writer))
     depth = len(state.loops_above(at)) + 1 if type(at.stmt) is For else 0
-    if not run_at_all(scope.site(stmt).loops, scope.around, depth):
+    loops, realize = scope.site(stmt).loops, state.realize_of(writer)
+    values = [substitute(r.min, {iv.var: v for iv, v in zip(stmt.iter_vars, realize.iter_values)})
+              for w in stmt.writes if w.buffer is buffer for r in w.region]
+    if not run_at_all(loops, scope.around, depth) or not comes_to_run(
+            values, realize.predicate, loops[depth:], [*scope.around, *loops_of(loops[:depth])]):
         return _tried(state, writer, buffer, at, span)
     region = next(w for w in stmt.writes if w.buffer is buffer)
     writes = [a for a in footprint(stmt) if a.write and a.memory is buffer.data]

@@ -5,7 +5,7 @@ import pytest
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
-from .common import chain, check, matmul, mm_relu
+from .common import chain, check, matmul, mm_relu, refused
 from .test_cache_read import start, two_readers
 
 
@@ -139,3 +139,32 @@ def summed_by_a_block_further_out(A: T.Buffer((4, 4), "float32"), B: T.Buffer((3
 def test_it_is_refused_where_a_block_further_out_goes_on_with_the_sum():
     with pytest.raises(ScheduleError, match="goes on with what B holds each time that block part"):
         Schedule(summed_by_a_block_further_out).cache_write("B", 0, "local")
+
+
+@T.prim_func
+def never_again(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("B"):
+            vi = T.axis.spatial(4, i)
+            B[vi] = A[vi] * T.float32(2)
+    for o in range(2):
+        with T.block("outer"):
+            vo = T.axis.spatial(2, o)
+            for h in range(1, 2):
+                for i in range(4):
+                    with T.block("again"):
+                        vi = T.axis.spatial(4, i)
+                        T.where(vo * 2 + h < 1)
+                        B[vi] = A[vi] * T.float32(3)
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = B[vi] + T.float32(1)
+
+
+def test_a_copy_that_is_never_written_is_not_stored():
+    """The predicate is on what is around the block, so it narrows no region; it still decides
+    whether anything is written, and here it never holds."""
+    refused(never_again, lambda sch: sch.cache_write("again", 0, "global"),
+            "every_element_is_written")

@@ -5,7 +5,10 @@ import random
 
 import pytest
 
-from mlc_lab.schedule.executed import mixed_radix, reaches, tiles_cover
+from mlc_lab.arith.expr_util import conjuncts
+from mlc_lab.schedule.executed import (
+    comes_to_run, mixed_radix, reaches, runs_everywhere, tiles_cover,
+)
 from mlc_lab.schedule.footprint import loops_of
 from mlc_lab.script import from_source
 from mlc_lab.tir.functor import pre_order
@@ -91,6 +94,42 @@ def a_site(lines, exprs, where="True"):
     nodes = list(pre_order(from_source(text).body))
     return [n for n in nodes if type(n) is For], next(
         n for n in nodes if type(n) is BlockRealize and n.iter_values)
+
+
+def a_condition(rng, names):
+    """On several loops, as those that splits leave."""
+    terms = " + ".join(f"{name} * {rng.choice([1, 2, 4])}" for name in rng.sample(
+        names, rng.randint(1, 3)))
+    return f"{terms} {rng.choice(['<', '<', '>='])} {rng.randint(0, 6)}"
+
+
+@pytest.mark.parametrize("seed", range(400))
+def test_what_is_said_to_run_runs_in_each_iteration_around_it(seed):
+    """Of nested loops the outer ones stand still: in each of their iterations in which a known
+    condition holds, some iteration of the inner ones meets the parts of the predicate that say
+    nothing of the values."""
+    rng = random.Random(seed)
+    names, depth = list("abcd"), rng.randint(0, 2)
+    lines = []
+    for at, name in enumerate(names):
+        low = rng.choice([0, 0, 1])
+        lines.append("    " * (at + 1) + f"for {name} in range({low}, {low + rng.randint(1, 3)}):")
+    value = rng.choice(names[depth:])
+    parts = [a_condition(rng, names) for _ in range(rng.randint(1, 3))]
+    known = [p for p in parts if rng.random() < 0.5 and not any(n in p for n in names[depth:])]
+    loops, realize = a_site(lines, [value, "0"], " and ".join(parts))
+    conditions = conjuncts(realize.predicate)
+    said = comes_to_run(realize.iter_values[:1], realize.predicate, loops[depth:],
+                        loops_of(loops[:depth]), [conditions[parts.index(p)] for p in known])
+    rest = [p for p in parts if value not in p]
+    runs = {}
+    for values in values_of(lines, names):
+        here = dict(zip(names, values))
+        if all(eval(c, {}, here) for c in known):
+            runs.setdefault(values[:depth], []).append(all(eval(c, {}, here) for c in rest))
+    assert not said or all(map(any, runs.values()))
+    if runs_everywhere(realize, loops[depth:]):
+        assert all(map(any, runs.values()))
 
 
 def an_index(rng, names):
