@@ -313,6 +313,10 @@ class Stages(Pieces):
 
     def pad_stage(self, outer: list[Axis]) -> list[str]:
         """A copy with a constant around it."""
+        if self.draw.chance(30):
+            at = [a for a in self.arrays if a.limit is not None and a.ready]
+            if at and any(d.value >= at[0].limit for a in self.numbered() for d in a.dims):
+                return self.pad_gathered(at[0], outer)
         found = self.numbered()
         if not found:
             return self.map_stage(outer)
@@ -330,6 +334,23 @@ class Stages(Pieces):
         array = self.array(dims, dtype=source.dtype)
         loops, lines, partial = self.nest([(n, d, "S") for n, d in zip(names, dims)], outer)
         body = (f"{array.name}[{', '.join(names)}] = T.if_then_else({' and '.join(tests)}, "
+                f"{source.name}[{', '.join(places)}], {self.constant(array.dtype)})")
+        return self.filled(array, partial, self.block(loops, lines, [], [body]))
+
+    def pad_gathered(self, at: Array, outer: list[Axis]) -> list[str]:
+        """The elements that an array of indices says, with a constant around them: where they are
+        is read under a condition only."""
+        source = self.draw.choice(self.numbered(at.limit)[::-1])
+        across = self.draw.choice([k for k, d in enumerate(source.dims) if d.value >= at.limit])
+        low, high = self.draw.choice([(1, 1), (1, 0), (0, 2)])
+        length = at.dims[0].value + low + high
+        name, dim = self.name("v"), Dim(str(length), length)
+        array = self.array([dim], dtype=source.dtype)
+        places = [self.index(d, [Axis(name, dim)]) for d in source.dims]
+        places[across] = f"{at.name}[{name} - {low}]"
+        loops, lines, partial = self.nest([(name, dim, "S")], outer)
+        inside = f"{low} <= {name} and {name} < {length - high}"
+        body = (f"{array.name}[{name}] = T.if_then_else({inside}, "
                 f"{source.name}[{', '.join(places)}], {self.constant(array.dtype)})")
         return self.filled(array, partial, self.block(loops, lines, [], [body]))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mlc_lab.backend.interp import interpret
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
 
@@ -406,3 +407,44 @@ def main(a: T.handle, c: T.handle):
     assert len(sch.get_loops("C")) == 2
     arguments = [np.arange(21, dtype="float32"), np.zeros(21, "float32")]
     check_compiled(sch, before, *arguments)
+
+
+@T.prim_func
+def padded_gather(A: T.Buffer((8,), "float32"), at: T.Buffer((4,), "int32"),
+                  B: T.Buffer((6,), "float32")):
+    P = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("P"):
+            vi = T.axis.spatial(8, i)
+            P[vi] = A[vi] + T.float32(1)
+    for i in range(6):
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = T.if_then_else(1 <= vi and vi < 5, P[at[vi - 1]], T.float32(0))
+
+
+@T.prim_func
+def gather(A: T.Buffer((8,), "float32"), at: T.Buffer((6,), "int32"),
+           B: T.Buffer((6,), "float32")):
+    P = T.alloc_buffer((8,))
+    for i in range(8):
+        with T.block("P"):
+            vi = T.axis.spatial(8, i)
+            P[vi] = A[vi] + T.float32(1)
+    for i in range(6):
+        with T.block("B"):
+            vi = T.axis.spatial(6, i)
+            B[vi] = P[at[vi]]
+
+
+@pytest.mark.parametrize("func, loops", [(padded_gather, 2), (gather, 1)])
+def test_an_index_is_read_only_where_it_is_there(func, loops):
+    """What says which element is needed may be read under a condition: then all are computed."""
+    sch = Schedule(func)
+    sch.compute_at("P", sch.get_loops("B")[0])
+    assert len(sch.get_loops("P")) == loops
+    at = np.array([5, 1, 7, 0, 2, 2][:4 if func is padded_gather else 6], "int32")
+    a, b = np.arange(8, dtype="float32"), np.zeros(6, "float32")
+    interpret(sch.mod["main"], a, at, b)
+    found = np.pad(a[at] + 1, 1) if func is padded_gather else a[at] + 1
+    np.testing.assert_array_equal(b, found)
