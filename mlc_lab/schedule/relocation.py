@@ -17,7 +17,7 @@ from ..tir.stmt import (
     Allocate, AllocateConst, AttrStmt, Block, BlockRealize, DeclBuffer, For, IfThenElse, LetStmt,
     Stmt,
 )
-from .conflict import first_clash, later
+from .conflict import always, first_clash, later
 from .dependency import BlockScope, Site, inside
 from .error import Refusal
 from .executed import (
@@ -59,6 +59,8 @@ def may_be_computed_at(state: ScheduleState, scope: StmtSRef, block: StmtSRef, l
     else:
         _runs_as_before(block.stmt, site, realize, (*around, *own))
     there = inside(instance(realize), own)
+    if outlives or not forward:
+        _runs_in_its_turn(graph, site, place, realize, own)
     _nothing_is_passed(graph, site, place, there, forward, block.stmt)
 
 
@@ -203,6 +205,65 @@ def _among(realize: BlockRealize, loops: Sequence[For], other: BlockRealize,
     """Whether all iterations at another place surely are iterations at the first one too."""
     return reaches(realize.iter_values, loops, realize.predicate, other.iter_values,
                    loops_of(other_loops), conjuncts(other.predicate))
+
+
+def _runs_in_its_turn(graph: BlockScope, site: Site, place: Place, realize: BlockRealize,
+                      own: tuple[For, ...]) -> None:
+    """In each iteration of the loops that stay around the block, the iterations of it must run that
+    ran there before; or nothing that it touches changes in these loops.
+
+    Of `D[k] = C[k]` in a loop over k, all rows may be copied in each iteration only if those of C
+    are given no other value in a later one.
+    """
+    kept = common(site.loops, place.loops)
+    loops = (*place.loops, *own)
+    turns = [n for n, lp in enumerate(site.loops[:kept]) if any(
+        uses_var(e, lp.loop_var) for r in (site.node, realize) for e in (*r.iter_values,
+                                                                        r.predicate))]
+    if not turns or _same_turns(kept, site.node, site.loops, realize, loops):
+        return
+    first = turns[0]
+    known = flow(graph)
+    may_pass, mine = known.may_pass(site, (site.loops, place.loops)), site.writes
+
+    def but(a: Access, b: Access) -> bool:
+        write, read = (a, b) if a.write else (b, a)
+        if write.memory in mine:
+            return not read.write and write.memory in graph.own and known.settled(write.memory)
+        return may_pass(a, b)
+
+    moved = [*site.within(first), *inside(instance(realize), loops[first:])]
+    for other in graph.sites:
+        if other is site or common(other.loops, site.loops) <= first:
+            continue
+        found = first_clash(moved, other.within(first), (), always,
+                            [*graph.around, *loops_of(site.loops[:first])], but, graph.steady)
+        if found is not None:
+            loop = site.loops[first]
+            raise Refusal(
+                "runs_in_its_turn", f"in an iteration of loop {loop.loop_var.name} block "
+                f"{site.name} would run for other values of its iterators than it does now, and "
+                f"{other.name} touches elements of {found.name} that it touches in another one",
+                nodes=[site.node, other.node, loop],
+                conflict=partial(found.text, site.name, other.name),
+                hint="leave the block where it is")
+
+
+def _same_turns(kept: int, old: BlockRealize, old_loops: Sequence[For], new: BlockRealize,
+                new_loops: Sequence[For]) -> bool:
+    """Whether a block surely runs at two places for the same values of its iterators in each
+    iteration of the first `kept` loops, which are around both."""
+    def among(a: BlockRealize, a_loops: Sequence[For], b: BlockRealize, b_loops: Sequence[For]
+              ) -> bool:
+        return reaches(a.iter_values, a_loops[kept:], a.predicate, b.iter_values,
+                       loops_of(b_loops), conjuncts(b.predicate))
+
+    if among(old, old_loops, new, new_loops) and among(new, new_loops, old, old_loops):
+        return True
+    shared = [lp.loop_var for lp in old_loops[:kept]]
+    before = iterations([*shared, *old.iter_values], old.predicate, old_loops)
+    return before is not None and before == iterations(
+        [*shared, *new.iter_values], new.predicate, new_loops)
 
 
 def _writes_as_before(block: Block, site: Site, realize: BlockRealize,

@@ -8,7 +8,7 @@ from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source, tir as T
 
 from .common import (
-    blocks_and_loops, chain, check, check_compiled, matmul, mm_relu, refused, stencil,
+    blocks_and_loops, chain, check, check_compiled, kept, matmul, mm_relu, refused, stencil,
 )
 
 
@@ -448,3 +448,45 @@ def test_an_index_is_read_only_where_it_is_there(func, loops):
     interpret(sch.mod["main"], a, at, b)
     found = np.pad(a[at] + 1, 1) if func is padded_gather else a[at] + 1
     np.testing.assert_array_equal(b, found)
+
+
+@T.prim_func
+def rows_in_turns(A: T.Buffer((4, 4), "float32"), D: T.Buffer((4, 4), "float32")):
+    B = T.alloc_buffer((4, 4))
+    C = T.alloc_buffer((4, 4))
+    for k in range(4):
+        for i, j in T.grid(4, 4):
+            with T.block("B"):
+                vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+                with T.init():
+                    B[vi, vj] = T.float32(0)
+                B[vi, vj] = B[vi, vj] + A[vi, vk]
+        for i, j in T.grid(4, 4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = B[vi, vj]
+        for j in range(4):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [k, j])
+                D[vi, vj] = C[vi, vj]
+
+
+@T.prim_func
+def rows_of_what_stays(A: T.Buffer((4, 4), "float32"), D: T.Buffer((4, 4), "float32")):
+    C = T.alloc_buffer((4, 4))
+    for k in range(4):
+        for i, j in T.grid(4, 4):
+            with T.block("C"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(4):
+            with T.block("D"):
+                vi, vj = T.axis.remap("SS", [k, j])
+                D[vi, vj] = C[vi, vj]
+
+
+def test_rows_that_were_read_one_a_turn_are_not_all_read_in_each():
+    """In turn k row k of the sums so far is copied: all rows in each turn would be other sums."""
+    refused(rows_in_turns, lambda sch: sch.reverse_compute_at("D", sch.get_loops("C")[1]),
+            "runs_in_its_turn")
+    kept(rows_of_what_stays, lambda sch: sch.reverse_compute_at("D", sch.get_loops("C")[1]))
