@@ -366,7 +366,8 @@ class Function(BaseFunc, Expr):
             known = {v for p in params for v in tir_vars_in_struct_info(p.struct_info_)}
             inferred = erase_to_well_defined(
                 body.struct_info, known.__contains__, set(params).__contains__)
-            if ret_struct_info is None or is_base_of(ret_struct_info, inferred):
+            if ret_struct_info is None or is_base_of(ret_struct_info, inferred) and not is_base_of(
+                    inferred, ret_struct_info):
                 ret_struct_info = inferred  # a declaration that says less is made precise
         self._init(params, as_body(body), ret_struct_info, bool(is_pure), normalize_attrs(attrs))
 

@@ -98,3 +98,21 @@ def test_attributes_read_like_fields():
     assert call.attrs.axis == (1,) and call.attrs["keepdims"] is True
     with pytest.raises(AttributeError, match="it has: axis, keepdims"):
         call.attrs.axes
+
+
+def test_a_declared_result_stays_as_it_is_written():
+    """Where the body gives the same size in other words; one that says less is made precise."""
+    from mlc_lab.script import from_source
+
+    text = """
+@R.function
+def main(x: R.Tensor((2, "n"), "float32")) -> R.Tensor({declared}, dtype="float32"):
+    n = T.int64()
+    gv: R.Tensor((n * 2,), "float32") = R.reshape(x, R.shape([n * 2]))
+    return gv
+"""
+    for declared, shown in (("('2 * n',)", "2 * n"), ("ndim=1", "n * 2")):
+        func = from_source(text.replace("{declared}", declared))
+        assert shown in repr(func.ret_struct_info)
+        again = from_source(func.script())
+        assert repr(again.ret_struct_info) == repr(func.ret_struct_info)
