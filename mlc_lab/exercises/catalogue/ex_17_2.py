@@ -8,11 +8,11 @@ from collections import Counter
 from ...script import from_source
 from ...tir.op import as_int
 from ..answers import Answer
+from ..checks.lowered import conditions, keeps, stores, until
 from ..checks.structure import loops_of
 from ..checks.work import too_large
 from ..exercise import Exercise, Values, Variant, Wrong, row
 from ..result import Found
-from .lowered import conditions, keeps, stores, until
 from .matrices import RESULTS
 
 #: rows, and the only strip of a middling size that divides them
@@ -74,12 +74,12 @@ def unasked(answer: Answer, variant: Variant) -> Found:
     left = conditions(until(answer.mod, "LoopPartition"))
     if not left:
         return Found(True)
-    number = f"{len(left)} conditions are" if len(left) > 1 else "a condition is"
     start = [text for text in left if "==" in text]
-    why = (". It asks for the start of a sum: T.init, unless decompose_reduction has made a block "
+    why = ("it asks for the start of a sum: T.init, unless decompose_reduction has made a block "
            "of its own of it" if start else
-           ". It comes from the predicate of a block, T.where, and no pass could prove it")
-    return Found(False, f"{number} left when the program is lowered: {(start or left)[0]}{why}")
+           "it comes from the predicate of a block, T.where, and no pass could prove it")
+    return Found(False, "this condition is left when the program is lowered: "
+                 f"{(start or left)[0]}; {why}")
 
 
 def once(answer: Answer, variant: Variant) -> Found:
@@ -141,7 +141,7 @@ There are {n} rows of {m} numbers.""",
     ),
     reference=lambda v: schedule(v, v.strip),
     wrong=lambda v: [
-        Wrong(schedule(v, v.strip, decomposed=False), 6, "It asks for the start of a sum"),
+        Wrong(schedule(v, v.strip, decomposed=False), 6, "it asks for the start of a sum"),
         Wrong(schedule(v, v.strip - 1), 6, "the last strip sticks out"),
         Wrong(schedule(v, v.strip, moved=False), 6, "are asked for at most. They are"),
         Wrong(schedule(v, 1), 7, "the outermost loop around the sums has"),

@@ -7,10 +7,10 @@ import random
 from ...script import from_source
 from ...tir.stmt import Block
 from ..answers import Answer
+from ..checks.lowered import conditions, dimensions, keeps
 from ..checks.structure import statements
 from ..exercise import Exercise, Values, Variant, Wrong, row
 from ..result import Found
-from .lowered import conditions, dimensions, keeps
 from .matrices import RESULTS
 
 
@@ -85,8 +85,8 @@ def one_dimension(answer: Answer, variant: Variant) -> Found:
     assert answer.mod is not None
     for name, count in dimensions(answer.mod).items():
         if count > 1:
-            return Found(False, f"{name} has {count} indices: declare it once more, flat, on the "
-                         f"same memory: T.decl_buffer(..., data={name}.data)")
+            return Found(False, f"{name} has {count} indices: declare its memory once more, with "
+                         "one dimension")
     return Found(True)
 
 

@@ -93,8 +93,8 @@ def in_parallel(answer: Answer, variant: Variant) -> Found:
         says = error["message"].split("\n\n")
         return Found(False, f"the strips may not run in parallel, by the rule {error['rule']}: "
                      f"{says[0]}", {"text": "\n".join(says[1:2])})
-    return Found(marked, "" if marked else "the strips may run in parallel; write "
-                 "T.parallel(...) in place of range(...)")
+    return Found(marked, "" if marked else "the strips may run in parallel, and "
+                 "their loop is still a serial one")
 
 
 def _serial(mod: IRModule) -> IRModule:
@@ -152,7 +152,7 @@ and the block with its two iterators.""",
     wrong=lambda v: [
         Wrong(given(v), 3, "the strips may not run in parallel, by the rule"),
         Wrong(text(v, v.strips, v.rows, where=False), 0, "the program stops"),
-        Wrong(text(v, v.strips, v.rows), 5, "in place of range(...)"),
+        Wrong(text(v, v.strips, v.rows), 5, "their loop is still a serial one"),
         Wrong(text(v, v.strips, v.rows, kind="T.parallel",
                    weight=(v.strips if v.apart else v.rows) + 1), 0, "no statement has written it"),
     ],

@@ -22,10 +22,9 @@ SIZES = (8, 12, 18, 20, 24, 36)
 
 
 def _loop(size: str):
-    symbol = "n: T.int32, " if "n" in size else ""
     return from_source(f"""
 @T.prim_func
-def main({symbol}a: T.handle, b: T.handle):
+def main(n: T.int32, a: T.handle, b: T.handle):
     A = T.match_buffer(a, ({size},), "float32")
     B = T.match_buffer(b, ({size},), "float32")
     for i in range({size}):
@@ -126,8 +125,8 @@ Say what it finds, on paper.""",
             says={v.coefficient: f"that divides the part of x and the part of y, and not {v.r}"}),
         row("prediction", 2, "factors without a predicate", field="even",
             equals=lambda: divisors(v),
-            about={str(f): f"for n = 1 the loop has {v.size} iterations, and {f} does not divide "
-                           "that" for f in FACTORS}),
+            about={str(f): f"the loop has {v.size} iterations where n is 1, and {f} does not "
+                           "divide that" for f in FACTORS}),
     ],
     hints=(
         "{n} / {f}, rounded up. In which of the strips are places left over?",

@@ -17,11 +17,12 @@ def tiled(name: str, rows: int, vectors: int, copies: int) -> list[str]:
     sums, width, out = rows * vectors, 4 * WIDTHS[name], []
     for copy in range(copies):
         for c in range(vectors):
-            out.append(f"vmovups      {(copy * vectors + c) * width}(%rsi,%rax), %{name}{sums + c}")
+            at = (copy * vectors + c) * width
+            out.append(f"vmovups       {at}(%rsi,%rax), %{name}{sums + c}")
         for r in range(rows):
             spread = sums + vectors
-            out.append(f"vbroadcastss {4 * copy}(%rdi,%r{8 + r}), %{name}{spread}")
-            out += [f"vfmadd231ps  %{name}{sums + c}, %{name}{spread}, %{name}{r * vectors + c}"
+            out.append(f"vbroadcastss  {4 * copy}(%rdi,%r{8 + r}), %{name}{spread}")
+            out += [f"vfmadd231ps   %{name}{sums + c}, %{name}{spread}, %{name}{r * vectors + c}"
                     for c in range(vectors)]
     return out
 
@@ -30,8 +31,8 @@ def dotted(name: str, sums: int, copies: int) -> list[str]:
     """The loop over k of a dot product: both factors are loaded."""
     width, out = 4 * WIDTHS[name], []
     for n in range(sums * copies):
-        out.append(f"vmovups      {n * width}(%rsi,%rax), %{name}{sums + n % 2}")
-        out.append(f"vfmadd231ps  {n * width}(%rdi,%rax), %{name}{sums + n % 2}, "
+        out.append(f"vmovups       {n * width}(%rsi,%rax), %{name}{sums + n % 2}")
+        out.append(f"vfmadd231ps   {n * width}(%rdi,%rax), %{name}{sums + n % 2}, "
                    f"%{name}{n % sums}")
     return out
 
@@ -82,7 +83,7 @@ def draw(rng: random.Random) -> dict[str, object]:
     else:
         sums, copies = rng.choice([8, 10, 12]), rng.choice([1, 2])
         lines = dotted(name, sums, copies)
-    ends = ["addq         $64, %rax", "cmpq         %rcx, %rax", "jne          .LBB0_2"]
+    ends = ["addq          $64, %rax", "cmpq          %rcx, %rax", "jne           .LBB0_2"]
     return {"name": name, "latency": latency, "sums": sums, "copies": copies,
             "fma": sums * copies, "listing": "\n".join([".LBB0_2:", *lines, *ends])}
 

@@ -6,10 +6,10 @@ import random
 
 from ...script import from_source
 from ..answers import Answer
+from ..checks.lowered import keeps
 from ..checks.structure import loops_of
 from ..exercise import Exercise, Values, Variant, Wrong, row
 from ..result import Found
-from .lowered import keeps
 from .matrices import RESULTS
 
 CACHES = "8K:8, 64K:8"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 
 from ...script import from_source
+from ..checks.lowered import keeps
 from ..exercise import Exercise, Values, Wrong, row
-from .lowered import keeps
 from .matrices import RESULTS
 
 CACHES = "8K:8, 128K:8"

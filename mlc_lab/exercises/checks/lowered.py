@@ -1,4 +1,5 @@
-"""What several exercises ask of a program once it is lowered: what is kept, what is asked."""
+"""What is left of a program once it is lowered: what it keeps, what it asks; for checks that are an
+exercise's own."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from ...tir.expr import BufferLoad, Call, Op, PrimExpr, Select
 from ...tir.functor import pre_order
 from ...tir.op import as_int
 from ...tir.stmt import Allocate, Block, BlockRealize, BufferStore, IfThenElse, Stmt, While
-from ..checks.structure import statements
-from ..checks.work import too_large
 from ..result import Found
+from .structure import statements
+from .work import too_large
 
 if TYPE_CHECKING:
     from ...ir.module import IRModule
