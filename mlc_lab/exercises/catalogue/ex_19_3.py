@@ -105,7 +105,7 @@ can start in each. Schedule the product so that the inner loop has
 - at most 1.25 loads for each multiply-add: of its two factors one has to be shared.""",
     draw=draw,
     program=program,
-    small=lambda v: {"n": 32, "k": 128},
+    small=lambda v: {"n": 16, "k": 64},
     checks=lambda v: [
         row("equivalent", 2, "it computes the product", nasty=False, cases=1),
         row("machine_code", 1, "vectors of 256 bits", width=256, fma=1),

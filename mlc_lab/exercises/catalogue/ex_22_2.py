@@ -72,7 +72,7 @@ sch.reorder({keys})
 def draw(rng: random.Random) -> dict[str, object]:
     """Sizes, how many rows fit, and names."""
     rows, keys = rng.choice([4, 8]), rng.choice([192, 208, 224])
-    queries = rng.choice([32, 48])
+    queries = 32
     return {"rows": rows, "queries": queries, "keys": keys, "width": 16,
             "S": rng.choice(["scores", "logits", "S"]), "E": rng.choice(["powers", "E", "P"]),
             "Y": rng.choice([name for name in RESULTS if name not in "PQ"]),
@@ -97,7 +97,7 @@ into it.
   over `K`, and each pass over `V`.""",
     draw=draw,
     program=program,
-    small=lambda v: {"queries": 16, "keys": 24},
+    small=lambda v: {"queries": 16, "keys": 12},
     checks=lambda v: [
         row("equivalent", 1, "it computes attention", nasty=False, cases=1),
         row("own", 3, f"{v.most} bytes at most", by=lambda a, x: keeps(a.mod, x.values.most)),
