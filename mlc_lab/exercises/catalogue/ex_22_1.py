@@ -70,7 +70,7 @@ def few_windows(answer: Answer, variant: Variant) -> Found:
 
 def draw(rng: random.Random) -> dict[str, object]:
     """Sizes, names, and the order in which the loops are given: rows inside of filters."""
-    channels, filters, side = rng.choice([6, 8]), rng.choice([10, 12]), rng.choice([14, 16])
+    channels, filters, side = 8, rng.choice([12, 16]), rng.choice([14, 16])
     windows, out = rng.sample(RESULTS, 2)
     return {"channels": channels, "filters": filters, "side": side, "window": 3, "P": windows,
             "Y": out, "order": rng.choice(["oijcpq", "ojicpq", "ocijpq", "ocpqji"]),
