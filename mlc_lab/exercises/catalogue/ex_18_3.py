@@ -38,7 +38,7 @@ def main(n: T.int32, a: T.handle, b: T.handle):
 def _split(size: str, factor: int) -> tuple[int | None, bool]:
     """The extent of the outer loop of a split, and whether there is a predicate."""
     sch = Schedule(_loop(size))
-    sch.split(sch.get_loops("B")[0], factors=[None, factor])
+    sch.split(sch.get_loops(sch.get_block("B"))[0], factors=[None, factor])
     (realize,) = (s for s in statements(sch.mod) if type(s) is BlockRealize
                   and s.block.name_hint == "B")
     return as_int(loops_of(sch.mod)["B"][0].extent), as_int(realize.predicate) != 1

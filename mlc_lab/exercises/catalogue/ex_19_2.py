@@ -123,7 +123,7 @@ two loads; all else costs nothing. The loop runs very often.""",
         row("prediction", 2, "cycles of an iteration", field="cycles",
             equals=lambda: truth(v)["cycles"],
             says={cycles: f"that is what {name} would allow; another takes longer"
-                  for name, cycles in limits(v).items() if cycles < truth(v)["cycles"]}),
+                  for name, cycles in limits(v).items() if cycles < max(limits(v).values())}),
         row("prediction", 1, "the limit", field="limit", equals=lambda: truth(v)["limit"],
             about=lambda: about(v)),
         row("prediction", 1, "the share of the peak", field="share",

@@ -67,7 +67,7 @@ def conditions(mod: IRModule) -> list[str]:
     """The conditions that a program asks, as text."""
     found = []
     for stmt in statements(mod):
-        if type(stmt) in (IfThenElse, While):
+        if isinstance(stmt, (IfThenElse, While)):
             found.append(str(stmt.condition))
         elif type(stmt) is Block and stmt.init is not None:
             found.append("T.init")
