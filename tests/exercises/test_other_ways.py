@@ -171,6 +171,103 @@ sch.reorder(i_0, j_0, k_0, i_1, k_1, j_1)
 """
 
 
+@way("17.2")
+def decomposed_first(v):
+    return f"""
+i, k = sch.get_loops("{v.C}")
+sch.decompose_reduction("{v.C}", k)
+i_0, i_1 = sch.split(i, factors=[{v.n // v.strip}, {v.strip}])
+sch.compute_at("{v.Y}", i_0)
+"""
+
+
+@way("17.3")
+def in_a_buffer_of_a_strip(v):
+    def strip(count, first, pad):
+        return f"""
+{pad}for i, k in T.grid({count}, {v.m}):
+{pad}    F[k * {v.strip} + i] = B[k] * A_1[{first} + i * {v.m} + k]
+{pad}for i in range({count}):
+{pad}    {v.C}[({first}) // {v.m} + i] = T.float32({v.start})
+{pad}for k, i in T.grid({v.m}, {count}):
+{pad}    {v.C}[({first}) // {v.m} + i] += F[k * {v.strip} + i] * F[k * {v.strip} + i]
+"""
+
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), B: T.Buffer(({v.m},), "float32"),
+         {v.C}: T.Buffer(({v.n},), "float32")):
+    A_1 = T.decl_buffer(({v.n * v.m},), data=A.data)
+    F = T.alloc_buffer(({v.strip * v.m},))
+    for s in range({v.whole}):{strip(v.strip, f"s * {v.strip * v.m}", "        ")}
+{strip(v.rest, v.whole * v.strip * v.m, "    ")}"""
+
+
+@way("18.2")
+def with_other_names(v):
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), {v.C}: T.Buffer(({v.n},), "float32")):
+    for strip in T.parallel({v.strips}):
+        for step in range({v.rows}):
+            for k in range({v.m}):
+                with T.block("{v.C}"):
+                    vi = T.axis.spatial({v.n}, {"strip + step * " + str(v.strips) if v.apart else
+                                                "step + strip * " + str(v.rows)})
+                    vk = T.axis.reduce({v.m}, k)
+                    T.where({"strip + step * " + str(v.strips) if v.apart else
+                             "step + strip * " + str(v.rows)} <= {v.n - 1})
+                    with T.init():
+                        {v.C}[vi] = 0.0
+                    {v.C}[vi] += T.float32({v.c}) * A[vi, vk]
+"""
+
+
+@way("19.3")
+def of_four_rows_with_two_vectors_each(v):
+    from mlc_lab.exercises.catalogue.ex_19_3 import schedule
+
+    return schedule(v, 4, 2)
+
+
+@way("22.1")
+def sums_one_after_the_other(v):
+    return f"""
+{", ".join(v.order)} = sch.get_loops("{v.Y}")
+sch.reorder(i, o)
+sch.reorder(i, o, j, c, p, q)
+sch.compute_at("{v.P}", i)
+"""
+
+
+@way("22.3")
+def in_blocks_of_sixteen(v):
+    return f"""
+@T.prim_func
+def main(A: T.Buffer(({v.n}, {v.m}), "float32"), V: T.Buffer(({v.m},), "float32"),
+         {v.Y}: T.Buffer(({v.n},), "float32")):
+    S = T.alloc_buffer((16,))
+    M = T.alloc_buffer((2,))
+    sums = T.alloc_buffer((2,))
+    for i in range({v.n}):
+        M[0] = T.min_value("float32")
+        sums[0] = 0.0
+        sums[1] = 0.0
+        for b in range({v.m // 16}):
+            M[1] = M[0]
+            for j in range(16):
+                S[j] = A[i, b * 16 + j] * T.float32({v.c}) - T.float32({v.d})
+            for j in range(16):
+                M[0] = T.max(M[0], S[j])
+            for j in range(2):
+                sums[j] = sums[j] * T.exp(M[1] - M[0])
+            for j in range(16):
+                sums[0] = sums[0] + T.exp(S[j] - M[0])
+                sums[1] = sums[1] + T.exp(S[j] - M[0]) * V[b * 16 + j]
+        {v.Y}[i] = sums[1] / sums[0]
+"""
+
+
 @way("06.1")
 def by_a_block_builder(v):
     def tensor(name, *shape):
