@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 
 from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
@@ -40,13 +41,13 @@ def busiest(v: Values, rows: int) -> float:
     return sum(r + 1 for r in mine) / (v.n * (v.n + 1) // 2)
 
 
-def answer(v: Values, rows: int = 0, order: str = "thread, turn, row") -> str:
+def answer(v: Values, rows: int = 0, order: Sequence[str] = ("thread", "turn", "row")) -> str:
     """Some rows for each thread in turn; a line of them where no number is given."""
     rows = rows or v.elements
     return f"""
 (i,) = sch.get_loops("{v.y}")
 turn, thread, row = sch.split(i, factors=[None, {v.threads}, {rows}])
-sch.reorder({order})
+sch.reorder({", ".join(order)})
 sch.parallel(thread)
 """
 
@@ -101,7 +102,7 @@ its share of the work. Write a schedule with which
     wrong=lambda v: [
         Wrong(f'sch.parallel(sch.get_loops("{v.y}")[0])', 4, "the busiest of"),
         Wrong(answer(v, rows=1), 4, "are written by one thread and used by another one"),
-        Wrong(answer(v, order="turn, thread, row"), 5, "the threads are started"),
+        Wrong(answer(v, order=("turn", "thread", "row")), 5, "the threads are started"),
         Wrong(f'sch.split(sch.get_loops("{v.y}")[0], factors=[None, {v.elements}])', 1,
               "no loop is parallel"),
     ],

@@ -11,6 +11,7 @@ from ...observe.measure import only_function
 from ...script import from_source
 from ...tir.expr import Add, BufferLoad, Call, FloatImm, Mul
 from ...tir.functor import ir_transform, pre_order
+from ...tir.stmt import BufferStore
 from ..exercise import Exercise, Values, Wrong, row
 from ..result import Found
 
@@ -19,11 +20,11 @@ TERMS = ("2 * B[vi]", "(A[vi] * B[vi]) * 2", "T.exp(B[vi] * 2)", "A[vi] * 4",
          "(A[vi] + 2) * 2", "T.max(B[vi] * 2, A[vi])")
 #: what is drawn with each of them: the pass replaces a product within a product that it replaces
 NESTED = ("A[vi] * 2 * 2", "(B[vi] * 2 + A[vi]) * 2", "(A[vi] * 2) * B[vi] * 2")
-#: how `ir_transform` is called, by whether it asks before a node's parts are seen, or after
-CALLS = {"down": 'tir.stmt_functor.ir_transform(func.body, instead, None, ["tir.Mul"])',
-         "up": 'tir.stmt_functor.ir_transform(func.body, None, instead, ["tir.Mul"])'}
+#: the functions that `ir_transform` is given: asked before a node's parts are seen, and after
+WAYS = {"down": ("instead", "None"), "up": ("None", "instead")}
 #: what is counted in an expression, and what it is called
-PARTS = {Mul: "products", Add: "sums", BufferLoad: "loads", Call: "calls"}
+PARTS = {Mul: "products of two", Add: "sums of two", BufferLoad: "loads of elements",
+         Call: "calls of functions"}
 
 
 def text(v: Values, expression: str) -> str:
@@ -68,23 +69,34 @@ def by_pass(answer, variant) -> Found:
     have = only_function(answer.mod)[1]
     if structural_equal(have.with_attrs(want.attrs), want, map_free_vars=True):
         return Found(True)
-    parts: list[Counter] = [Counter(PARTS[type(node)] for node in pre_order(func.body)
-                                    if type(node) in PARTS) for func in (have, want)]
-    for what in PARTS.values():
-        ours, theirs = (found[what] for found in parts)
-        if ours != theirs:
-            return Found(False, f"your program has {ours} {what}, that of the pass has {theirs}")
+    for number, (ours, theirs) in enumerate(zip(terms(have), terms(want)), 1):
+        counted = [Counter(PARTS[type(node)] for node in pre_order(value) if type(node) in PARTS)
+                   for value in (ours, theirs)]
+        for what in PARTS.values():
+            mine, asked = (found[what] for found in counted)
+            if mine != asked:
+                return Found(False, f"term {number} of your sum has {mine} {what}, that of the pass"
+                             f" has {asked}")
     return Found(False, "it has the operations of the pass's program, but not in its order, or not "
                         "of the same operands")
 
 
+def terms(func) -> list[Any]:
+    """The three terms that a function adds up, or all that it stores where it does not."""
+    stores = [node.value for node in pre_order(func.body) if type(node) is BufferStore]
+    total = stores[0] if len(stores) == 1 else None
+    if type(total) is Add and type(total.a) is Add:
+        return [total.a.a, total.a.b, total.b]
+    return stores
+
+
 def draw(rng: random.Random) -> dict[str, object]:
     """The way of the pass, and the terms."""
-    way = rng.choice(sorted(CALLS))
+    way = rng.choice(sorted(WAYS))
     terms = [rng.choice(NESTED), *rng.sample(TERMS, 2)]
     rng.shuffle(terms)
-    return {"way": way, "walk": CALLS[way], "n": rng.choice([8, 12, 16]),
-            "expression": " + ".join(f"({term})" for term in terms)}
+    return {"way": way, "first": WAYS[way][0], "second": WAYS[way][1],
+            "n": rng.choice([8, 12, 16]), "expression": " + ".join(f"({term})" for term in terms)}
 
 
 EXERCISE = Exercise(
@@ -102,7 +114,7 @@ def instead(node):                     # node is a product, node.a * node.b
         return node.a + node.a
     return None                        # it stays
 
-body = {walk}
+body = tir.stmt_functor.ir_transform(func.body, {first}, {second}, ["tir.Mul"])
 ```
 
 The first function that `ir_transform` is given is asked before the parts of a node are looked at,

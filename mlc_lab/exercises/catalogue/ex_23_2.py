@@ -31,13 +31,12 @@ class Module:
 """)
 
 
-def answer(v: Values, sums: int | None = None, order: str = "tile, k, vector, lane",
-           end: bool = True) -> str:
+def answer(v: Values, sums: int | None = None, end: bool = True) -> str:
     """Vectors of sums in registers, and k around them."""
     return f"""
 j, k = sch.get_loops("{v.y}")
 tile, vector, lane = sch.split(j, factors=[None, {sums or v.sums}, 8])
-sch.reorder({order})
+sch.reorder(tile, k, vector, lane)
 sch.unroll(vector)
 sch.vectorize(lane)
 """ + f'sch.decompose_reduction("{v.y}", k)\n' * end

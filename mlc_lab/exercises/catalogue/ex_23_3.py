@@ -56,7 +56,7 @@ def hidden(v: Values):
     def change(arrays: Sequence[np.ndarray]) -> str:
         arrays[0][v.row, : v.row + 1] = -np.inf
         arrays[0][v.n - 1, v.n - 1] = -np.inf
-        return f"all scores that row {v.row} of the input sees are -inf"
+        return f"row {v.row} of the input sees no finite score"
     return change
 
 
@@ -103,7 +103,7 @@ place has the weight 0, and where all that a place sees is -inf, the whole row i
     wrong=lambda v: [
         Wrong(text(v, mask="vj <= vi"), 0, "and should be"),
         Wrong(text(v, less=""), 3, "the scores of the input are in the thousands"),
-        Wrong(text(v, seen=""), 5, "of the input sees are -inf"),
+        Wrong(text(v, seen=""), 5, "of the input sees no finite score"),
         Wrong(text(v, mask=f"vj < vi and vi - vj < {v.window}"), 0, "and should be"),
     ],
 )

@@ -132,14 +132,15 @@ def _busiest(mod: IRModule, loops: list[For], threads: int) -> tuple[int, int]:
 
 
 def _accesses(mod: IRModule) -> int:
-    return count_accesses(mod, CACHES, threads=1).accesses
+    """Loads and stores of a program. Small arrays are memory, and no registers: in a piece of one
+    iteration they have constant indices that they do not have in the whole."""
+    return count_accesses(mod, CACHES, threads=1, registers=False).accesses
 
 
 def _only(mod: IRModule, loop: For, begin: int, end: int) -> IRModule:
-    """A program of which one loop goes from `begin` to `end`, and is not parallel."""
+    """A program of which one loop goes from `begin` to `end`."""
     kind = loop.loop_var.dtype
-    part = loop.replace(kind=ForKind.SERIAL, min=const(begin, kind),
-                        extent=const(end - begin, kind))
+    part = loop.replace(min=const(begin, kind), extent=const(end - begin, kind))
     name, func = only_function(mod)
     body = ir_transform(func.body, lambda node: part if node is loop else None, None, ["tir.For"])
     return IRModule({name: func.with_body(body)})
