@@ -53,7 +53,8 @@ def draw(rng: random.Random) -> dict[str, object]:
     threads = rng.choice([3, 4, 6, 8])
     n = threads * 8 * rng.choice([32, 48, 64])
     return {"s": rng.choice(NAMES), "term": rng.choice(TERMS), "threads": threads, "n": n,
-            "percent": math.ceil(100 / threads) + 2}
+            "percent": math.ceil(100 / threads) + 2,
+            "most": 4 * threads}
 
 
 EXERCISE = Exercise(
@@ -68,7 +69,7 @@ schedule with which
 
 - the busiest thread has at most {percent} % of all loads and stores, with what one thread does
   alone at the end, and
-- lines of the cache (64 bytes) move from thread to thread at most {threads} times: a partial sum
+- lines of the cache (64 bytes) move from thread to thread at most {most} times: a partial sum
   may be written to a line that the threads share once, when it is done, but not at each addition.
 
 Another order of additions changes the last digits; that is no mistake.""",
@@ -78,8 +79,8 @@ Another order of additions changes the last digits; that is no mistake.""",
         row("equivalent", 1, "it computes the sum", cases=2),
         row("threads", 2, f"at most {v.percent} % for the busiest thread", threads=v.threads,
             share=v.percent / 100),
-        row("threads", 3, f"lines move at most {v.threads} times", threads=v.threads,
-            moves=v.threads),
+        row("threads", 3, f"lines move at most {v.most} times", threads=v.threads,
+            moves=v.most),
     ],
     hints=(
         "A loop that adds up into one element cannot be parallel. Which primitive makes partial "
