@@ -37,7 +37,8 @@ def threads(answer: Answer, variant: Variant, *, threads: int, line: int = 64,
     `line` bytes from one thread to another; `starts` of the threads.
 
     A parallel loop is divided into as many contiguous pieces as there are threads; no thread takes
-    over work of another. Where a loop runs several times, the same thread is the busiest each time.
+    over work of another. Where a loop runs several times, its busiest thread is taken to be the
+    same one each time.
     """
     mod = answer.mod
     assert mod is not None
