@@ -8,7 +8,7 @@ from ...script import from_source
 from ..exercise import Exercise, Values, Wrong, row
 
 #: what the result may be called, and its block
-RESULTS = ("y", "q", "h", "z", "u", "o")
+RESULTS = ("y", "q", "h", "z", "u", "o", "p", "s", "t", "g", "v", "r")
 CACHES = "8K:8, 128K:8"
 
 
