@@ -1,9 +1,9 @@
 """The laws of every exercise: its reference has all points, each typical mistake what it should."""
 
 import json
+import os
 import random
 import re
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -25,11 +25,16 @@ LEAST, MOST, SECONDS = 4, 200, 1.5
 CHINESE, SENTENCE = re.compile(r"[\u4e00-\u9fff]"), re.compile(r"([a-z]{2,}[ ,;:]+){4}[a-z]{2,}")
 
 
+def processor_time():
+    """Seconds of this process and of those that have ended: a function runs in one of its own."""
+    return sum(os.times()[:4])
+
+
 @pytest.mark.parametrize("exercise", CATALOGUE, ids=lambda e: e.id)
 def test_the_reference_has_all_points_on_every_variant(exercise):
-    end = time.process_time() + SECONDS
+    end = processor_time() + SECONDS
     for seed in range(MOST):
-        if seed >= LEAST and time.process_time() > end:
+        if seed >= LEAST and processor_time() > end:
             break
         variant = exercise.variant(seed)
         found = marks(variant, variant.reference)

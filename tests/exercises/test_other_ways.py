@@ -284,6 +284,141 @@ def by_a_block_builder(v):
     return bb.get()
 
 
+@way("20.2")
+def cards_are_made_first(v):
+    return f"""
+i, = sch.get_loops("{v.y}")
+card, row = sch.split(i, factors=[None, {v.elements}])
+turn, thread = sch.split(card, factors=[None, {v.threads}])
+sch.reorder(thread, turn)
+sch.parallel(thread)
+"""
+
+
+@way("20.3")
+def a_line_for_each_part(v):
+    from mlc_lab.exercises.catalogue.ex_20_3 import answer
+
+    return answer(v, apart="padded")
+
+
+@way("20.3")
+def more_parts_than_threads(v):
+    return f"""
+part, rest = sch.split(sch.get_loops("{v.s}")[1], factors=[{2 * v.threads}, None])
+partial = sch.rfactor(part, 1)
+own = sch.cache_write(partial, 0, "local")
+outer, inner = sch.split(sch.get_loops(partial)[1], factors=[{v.threads}, 2])
+sch.reverse_compute_at(own, inner)
+sch.parallel(outer)
+"""
+
+
+@way("21.1")
+def one_block_and_other_names(v):
+    from mlc_lab.exercises.catalogue.ex_21_1 import passed
+
+    return (passed(v).script().replace("range(", "T.serial(").replace("vi", "at")
+            .replace("T.float32(2.0)", "T.float32(2)"))
+
+
+@way("21.2")
+def of_where(v):
+    """By topi, with operators of tensors."""
+    from mlc_lab.exercises.catalogue.ex_21_2 import FORMULAS
+
+    conditions = {"x if abs(x) > {c} else 0": "topi.abs(x) > {c}", "x if x > {c} else 0": "x > {c}",
+                  "x if x > 0 else {c} * x": "x > 0"}
+    values = {"x if x > 0 else {c} * x": "topi.multiply(x, {c})"}
+    other = {"x / ({c} + abs(x))": "topi.divide(x, topi.add(topi.abs(x), {c}))",
+             "min(max(x, -{c}), {c})": "topi.clip(x, -{c}, {c})",
+             "x * min(max(x + {c}, 0), 1)": "topi.multiply(x, topi.clip(topi.add(x, {c}), 0, 1))"}
+    assert v.formula in FORMULAS
+    if v.formula in other:
+        body = f"return {other[v.formula]}"
+    else:
+        body = (f"return te.compute(x.shape, lambda *i: tir.Select("
+                f"{conditions[v.formula].replace('topi.abs(x)', 'tir.abs(x(*i))')} , x(*i), "
+                f"{values.get(v.formula, 'topi.full_like(x, 0.0)')}(*i)))").replace(
+                    "x >", "x(*i) >")
+    return f"""
+@operator("relax.{v.name}")
+def declared(x: FloatTensor, {v.letter}: Float = {v.default}):
+    {body.replace("{c}", v.letter)}
+"""
+
+
+@way("21.3")
+def by_squares(v):
+    return f"""
+import tvm
+POW = tvm.ir.Op.get("tir.pow")
+
+def calls(e):
+    count = [0]
+    def look(node):
+        count[0] += type(node) is tir.Call
+    tir.stmt_functor.post_order_visit(e, look)
+    return count[0]
+
+def {v.name}(f):
+    def change(e):
+        if e.op.same_as(POW) and isinstance(e.args[1], tir.FloatImm) and (
+                float(e.args[1]) == {v.k} and not calls(e.args[0])):
+            x, n, out = e.args[0], {v.k}, None
+            while n:
+                if n % 2:
+                    out = x if out is None else out * x
+                x, n = x * x, n // 2
+            return out
+    new = tir.stmt_functor.ir_transform(f.body, change, None, ["tir.Call"])
+    return tir.PrimFunc(f.params, new, f.ret_type, f.buffer_map, f.attrs)
+"""
+
+
+@way("23.2")
+def sums_in_a_buffer_of_their_own(v):
+    return f"""
+j, k = sch.get_loops("{v.y}")
+own = sch.cache_write("{v.y}", 0, "local")
+tile, vector, lane = sch.split(j, factors=[None, {v.sums}, 8])
+sch.reorder(tile, k, vector, lane)
+sch.reverse_compute_at(own, tile)
+sch.unroll(vector)
+sch.vectorize(lane)
+sch.decompose_reduction("{v.y}", k)
+sch.vectorize(sch.split(sch.get_loops(own)[-1], factors=[None, 8])[1])
+"""
+
+
+@way("23.3")
+def row_by_row(v):
+    return f"""
+@T.prim_func
+def main(s: T.handle, p: T.handle):
+    S = T.match_buffer(s, ({v.n}, {v.n}), "float32")
+    P = T.match_buffer(p, ({v.n}, {v.n}), "float32")
+    high = T.alloc_buffer((1,), "float32")
+    total = T.alloc_buffer((1,), "float32")
+    for i in range({v.n}):
+        high[0] = T.float32("-inf")
+        total[0] = T.float32(0)
+        for j in range({v.n}):
+            P[i, j] = T.float32(0)
+        for back in range({v.window}):
+            if back <= i:
+                high[0] = T.max(high[0], S[i, i - back] * T.float32({v.scale}))
+        if high[0] > T.float32("-inf"):
+            for back in range({v.window}):
+                if back <= i:
+                    P[i, i - back] = T.exp(S[i, i - back] * T.float32({v.scale}) - high[0])
+                    total[0] = total[0] + P[i, i - back]
+            for back in range({v.window}):
+                if back <= i:
+                    P[i, i - back] = P[i, i - back] / total[0]
+"""
+
+
 CASES = [(id, answer) for id, answers in WAYS.items() for answer in answers]
 
 

@@ -23,6 +23,7 @@ from .prediction import prediction
 from .space import search, space
 from .speed import speed
 from .structure import structure
+from .threads import threads
 from .traces import trace
 
 #: kind of check -> (answer, variant, **options) -> Found
@@ -31,7 +32,7 @@ CHECKS: dict[str, Callable[..., Any]] = {
     "marks": marks,
     "prediction": prediction, "speed": speed, "structure": structure, "trace": trace,
     "function": function, "gpu_counts": gpu_counts, "moves": moves, "own": own,
-    "same_graph": same_graph, "search": search, "space": space,
+    "same_graph": same_graph, "search": search, "space": space, "threads": threads,
 }
 
 __all__ = ["CHECKS"]

@@ -44,6 +44,8 @@ from .work import STEPS, too_large, work
 if TYPE_CHECKING:
     from ..exercise import Variant
 
+#: changes arrays in place, and says what they are then
+Given = Callable[[Sequence[np.ndarray]], str]
 #: statements of a program that is interpreted
 INTERPRETED = 60_000
 #: what is said of a result that machine code alone has
@@ -53,10 +55,11 @@ TRACED = 50_000_000
 
 
 def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: int = 3,
-               of: IRModule | None = None) -> Found:
+               of: IRModule | None = None, given: Given | None = None) -> Found:
     """Whether the answer computes the same. `nasty`: also on NaN, infinities, extremes, and on
     numbers of one sign; `cases`: how many random inputs; `of`: another program than the exercise's
-    to compare with."""
+    to compare with; `given`: changes random arrays of a tensor program in place, and says in words
+    what is special about them."""
     right = program_of(variant) if of is None else of
     if model_of(right) is not None:
         return _models(answer, variant, right, cases, nasty)
@@ -67,10 +70,10 @@ def equivalent(answer: Answer, variant: Variant, *, nasty: bool = True, cases: i
     runs = cases + (4 if nasty else 0)
     for seed in range(runs):
         sizes = _sizes(want, seed)
-        wrong = _wrong(answer, right, sizes, seed, cases, runs)
+        wrong = _wrong(answer, right, sizes, seed, cases, runs, given)
         if wrong is not None:
-            return _smallest(answer, right, sizes, seed, cases) or wrong
-    wrong = _smaller(answer, variant) if of is None else None
+            return _smallest(answer, right, sizes, seed, cases, given) or wrong
+    wrong = _smaller(answer, variant) if of is None and given is None else None
     return wrong or Found(True, _same_on(cases, nasty))
 
 
@@ -96,27 +99,30 @@ def _smaller(answer: Answer, variant: Variant) -> Found | None:
     return wrong
 
 
-def _smallest(answer: Answer, right: IRModule, sizes: Mapping[str, int], seed: int, cases: int
-              ) -> Found | None:
+def _smallest(answer: Answer, right: IRModule, sizes: Mapping[str, int], seed: int, cases: int,
+              given: Given | None = None) -> Found | None:
     """What is wrong for smaller numbers of the symbols than those that were found, the smallest
     first: a mistake from 3 on is understood at 3. None where only these, or none, are wrong."""
     for most in range(1, max(sizes.values(), default=0)):
         smaller = {name: min(most, size) for name, size in sizes.items()}
-        wrong = _wrong(answer, right, smaller, seed, cases, 1)
+        wrong = _wrong(answer, right, smaller, seed, cases, 1, given)
         if wrong is not None:
             return wrong
     return None
 
 
 def _wrong(answer: Answer, right: IRModule, sizes: dict[str, int], seed: int, cases: int,
-           runs: int) -> Found | None:
+           runs: int, given: Given | None = None) -> Found | None:
     """What is wrong on the inputs of a number, of which those from `cases` on are nasty; `runs`:
-    how many there are."""
+    how many there are; `given`: what is done to the others."""
     mod = _mod(answer)
     have, want = only_function(mod)[1], only_function(right)[1]
     arrays = random_arrays(want, sizes, seed)
-    what = "" if seed < cases else _make_nasty(arrays, seed) if seed < cases + 2 else (
-        _make_signed(arrays, -1 if seed == cases + 2 else 1))
+    if seed < cases:
+        what = f" ({given(arrays)})" if given is not None else ""
+    else:
+        what = _make_nasty(arrays, seed) if seed < cases + 2 else (
+            _make_signed(arrays, -1 if seed == cases + 2 else 1))
     ours = _named(have, arrays)
     small = _is_small(mod, ours) and _is_small(right, sizes)
     uncounted = not work(mod, ours).counted
