@@ -9,7 +9,7 @@ from ..arith import Analyzer, normalize_to_iter_sum
 from ..arith.expr_util import conjuncts
 from ..ir.structural import structural_equal
 from ..tir.expr import (
-    EQ, LT, BufferLoad, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Ramp, Range, Var,
+    EQ, LT, BufferLoad, IterVar, PrimExpr, Ramp, Range, Var,
 )
 from ..tir.functor import Visitor, pre_order, substitute, uses_var
 from ..tir.op import as_int
@@ -126,23 +126,10 @@ def apart(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
         lane = Var("lane", index.base.dtype)
         ranges = {**ranges, lane: Range.from_min_extent(0, index.lanes)}
         index = index.base + lane * index.stride
-    return "x" not in index.dtype and is_injective(_floored(index, ranges), ranges)
-
-
-def _floored(index: PrimExpr, ranges: Mapping[Var, Range]) -> PrimExpr:
-    """An index with floor division where truncation is the same."""
     known = Analyzer()
     for var, r in ranges.items():
         known.bind(var, r)
-
-    def change(e: Any) -> Any:
-        new = e.map_children(change)
-        if type(e) in (Div, Mod) and known.can_prove_greater_equal(e.a, 0) and (
-                known.can_prove_greater_equal(e.b, 1)):
-            return (FloorDiv if type(e) is Div else FloorMod)(new.a, new.b)
-        return new
-
-    return change(index)
+    return "x" not in index.dtype and is_injective(known.floored(index), ranges)
 
 
 def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
