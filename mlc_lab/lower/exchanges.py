@@ -193,7 +193,8 @@ def stored_by_one_thread(loop: For, memory: Var, threads: Mapping[Var, Range],
             loops += [(s.loop_var, s.min, s.extent) for s in (loop, *around) if type(s) is For]
             if type(index) is Ramp:
                 lane = Var("lane", index.base.dtype)
-                loops.append((lane, IntImm("int32", 0), index.lanes))
+                lanes = IntImm(index.base.dtype, as_int(index.lanes) or 1)
+                loops.append((lane, IntImm(index.base.dtype, 0), lanes))
                 index = index.base + lane * index.stride
             point = {v: {(v, side): 1} for v, _, _ in loops}
             for v, low, extent in loops:
@@ -206,7 +207,7 @@ def stored_by_one_thread(loop: For, memory: Var, threads: Mapping[Var, Range],
                     reader.require(known.floored(condition), point)
             points.append(point)
             elements.append(reader.form(known.floored(index), point))
-        reader.zero(plus(*elements, -1))
+        reader.zero(plus(elements[0], elements[1], -1))
         for v, way in ((loop.loop_var, -1), (var, sign)):
             apart = plus(points[0][v], points[1][v], -1)
             reader.not_negative(plus(times(apart, way), {None: -1}))

@@ -318,6 +318,21 @@ def test_only_iterations_whose_threads_meet_wait(store, where, count):
     assert not tvm.find_races(program, "cuda")
 
 
+@pytest.mark.parametrize("index, count", [("k * 8 + t * 8 % 56", [1]), ("k % 2 * 4 + t * 8", [])])
+def test_vectors_are_compared_by_their_lanes(index, count):
+    program = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 64), "int32"), C: T.Buffer((8, 96), "int32")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        S = T.decl_buffer((96,), "int32", scope="shared")
+        for k in range(4):
+            S[T.Ramp({index}, 1, 4)] = A[k, T.Ramp(t * 8, 1, 4)]
+        for j in range(96):
+            C[t, j] = S[95 - j]
+""")
+    assert in_loops(kernel_of(program)) == count
+
+
 def test_loops_whose_names_depend_on_the_thread_are_left_as_they_are():
     program = from_source("""
 @T.prim_func
