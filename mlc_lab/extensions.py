@@ -41,6 +41,7 @@ ROWS: dict[str, str] = {
     "comparison": "mlc_lab_widgets.comparison:compare",
     # devices
     "time of a model": "mlc_lab.observe.gpu.counts:time_of_call",
+    "races of a call": "mlc_lab.observe.gpu.races:races_of_call",
     "driver of a real device": "mlc_lab.backend.device:real_driver",
     # languages
     "call of a function": "mlc_lab.relax.expr:call_global",

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Iterator
 from ..above import above
 from ..ir.recursion import grows_stack
 from ..tir.expr import (
-    EQ, LE, LT, GE, GT, NE, CmpOp, IntImm, PrimExpr, Range, SizeVar, Sub, Var, const_index,
+    EQ, LE, LT, GE, GT, NE, CmpOp, Div, FloorDiv, FloorMod, IntImm, Mod, PrimExpr, Range, SizeVar,
+    Sub, Var, const_index,
 )
 from ..tir.op import equal
 from .canonical_simplify import CanonicalSimplifier, affine_form
@@ -358,15 +359,26 @@ class Analyzer:
         return type(result) is IntImm and result.value != 0
 
     def _follows(self, cond: PrimExpr) -> bool:
-        """Whether a comparison follows from all that is taken for true at once."""
+        """Whether a comparison follows from all that is taken for true at once, and from the ranges
+        of variables."""
         facts = [e for e in self.rewriter.literals if isinstance(e, CmpOp) and (
             e.a.dtype in INDEX_DTYPES and not self.may_wrap(e.a, e.b))]
-        if not facts or not isinstance(cond, CmpOp) or cond.a.dtype not in INDEX_DTYPES or (
-                self.may_wrap(cond.a, cond.b)):
+        loops = [(v, self.floored(r.min), self.floored(r.extent)) for v, r in self.ranges.items()]
+        if not (facts or any(type(extent) is not IntImm for _, _, extent in loops)) or (
+                not isinstance(cond, CmpOp) or cond.a.dtype not in INDEX_DTYPES
+                or self.may_wrap(cond.a, cond.b)):
             return False
         if type(cond) is NE:
             return self._follows(LT(cond.a, cond.b)) or self._follows(LT(cond.b, cond.a))
-        return follows(cond, (), facts)
+        return follows(self.floored(cond), loops, [self.floored(e) for e in facts])
+
+    def floored(self, e: Any) -> Any:
+        """An expression with floor division where truncation gives the same."""
+        new = e.map_children(self.floored)
+        if type(e) in (Div, Mod) and self.can_prove_greater_equal(e.a, 0) and (
+                self.can_prove_greater_equal(e.b, 1)):
+            return (FloorDiv if type(e) is Div else FloorMod)(new.a, new.b)
+        return new
 
     def can_prove_equal(self, a: ExprLike, b: ExprLike) -> bool:
         """Whether a == b always."""

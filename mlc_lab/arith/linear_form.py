@@ -227,11 +227,22 @@ class Reader:
             return self.system.impossible()
         pairs = []
         for at, (p, a, b) in enumerate(self._products):
-            for q, c, d in self._products[at + 1:]:
-                pairs += [(p, q, x, y, n) for x, n in ((a, b), (b, a))
-                          for y, m in ((c, d), (d, c))
-                          if n == m and len(n) == 1 and next(iter(n)) in self.positive]
+            for x, n in ((a, b), (b, a)):
+                if not self._at_least(n, 1):
+                    continue
+                if self._at_least(x, 0):  # x * n >= x
+                    self.not_negative(plus({p: 1}, x, -1))
+                pairs += [(p, q, x, y, n) for q, c, d in self._products[at + 1:]
+                          for y, m in ((c, d), (d, c)) if n == m]
         return self._split(self.system, pairs[:_PRODUCTS])
+
+    def _at_least(self, form: Form, least: int) -> bool:
+        """Whether a form certainly has no lower value."""
+        if len(form) == 1 and next(iter(form)) in self.positive:
+            return form[next(iter(form))] >= least
+        less = self.system.copy()
+        less.not_negative(plus({None: least - 1}, form, -1))
+        return less.impossible()
 
     def _split(self, system: System, pairs: list) -> bool:
         """x * n and y * n: impossible if it is for x < y, for x == y and for x > y."""
@@ -270,6 +281,8 @@ def follows(goal: PrimExpr, loops: Sequence[tuple[Var, PrimExpr, PrimExpr]] = ()
     loops, conditions = _about(goal, loops, conditions)
     reader = Reader(lambda buffer: True, frozenset(e for e in sizes if isinstance(e, Var)))
     for var, low, extent in loops:
+        if type(extent) is Max and type(extent.b) is IntImm and extent.b.value <= 0:
+            extent = extent.a  # where a loop runs
         at = plus({var: 1}, reader.form(low, {}), -1)
         reader.not_negative(at)
         reader.not_negative(plus(plus(reader.form(extent, {}), at, -1), {None: -1}))

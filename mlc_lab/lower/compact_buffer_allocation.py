@@ -252,14 +252,15 @@ class _Compact(Mutator):
             node.buffer, source)
 
 
-def _rewrite(func: PrimFunc, memory: bool) -> PrimFunc:
-    """Allocations of the size that is used; with `memory` those without a block too."""
+def compacted(func: PrimFunc, memory: bool = False) -> tuple[PrimFunc, dict[Buffer, Buffer]]:
+    """A function whose allocations have the size that is used, and what became of each that is
+    smaller; with `memory` those without a block too."""
     parts = list(all_statements(func.body))
     allocated = {b for s in parts if type(s) is Block for b in s.alloc_buffers}
     declared = [_declared(s) for s in parts if type(s) is Allocate] if memory else []
     allocated |= {d.buffer for d in declared if d is not None}
     if not allocated:
-        return func
+        return func, {}
     walk = _Touched(allocated.__contains__)
     walk.visit(func.body)
     views: dict[Buffer, list] = {}
@@ -268,7 +269,8 @@ def _rewrite(func: PrimFunc, memory: bool) -> PrimFunc:
         for source in {m.source.buffer for m in matches} & allocated:
             views.setdefault(source, []).append(matches)
     mutator = _Compact(walk.found, walk.pointers, alignments(parts), views)
-    return func.with_body(mutator.visit(func.body))
+    new = func.with_body(mutator.visit(func.body))
+    return new, {buffer: small for buffer, (small, _) in mutator.new.items()}
 
 
 def CompactBufferAllocation(is_strict: bool = True, memory: bool = True) -> Pass:
@@ -282,4 +284,4 @@ def CompactBufferAllocation(is_strict: bool = True, memory: bool = True) -> Pass
         raise ValueError("CompactBufferAllocation(is_strict=False) would let buffers grow to what "
                          "is accessed outside of them; here such a program is not well formed: "
                          "allocate the buffer large enough")
-    return function_pass("CompactBufferAllocation", lambda func, ctx: _rewrite(func, memory))
+    return function_pass("CompactBufferAllocation", lambda func, ctx: compacted(func, memory)[0])

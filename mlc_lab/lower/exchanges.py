@@ -7,13 +7,15 @@ from typing import Any
 
 from ..arith import Analyzer, normalize_to_iter_sum
 from ..arith.expr_util import conjuncts
+from ..arith.linear_form import Reader
+from ..arith.omega import plus, times
 from ..ir.structural import structural_equal
 from ..tir.expr import (
-    EQ, LT, BufferLoad, Div, FloorDiv, FloorMod, IterVar, Mod, PrimExpr, Ramp, Range, Var,
+    EQ, LT, BufferLoad, IntImm, IterVar, PrimExpr, Ramp, Range, Var,
 )
 from ..tir.functor import Visitor, pre_order, substitute, uses_var
-from ..tir.op import as_int
-from ..tir.stmt import Allocate, AttrStmt, BufferStore, For, IfThenElse, LetStmt
+from ..tir.op import as_int, logical_not
+from ..tir.stmt import Allocate, AttrStmt, BufferStore, For, IfThenElse, LetStmt, Stmt
 
 
 class Accesses(Visitor):
@@ -126,23 +128,93 @@ def apart(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
         lane = Var("lane", index.base.dtype)
         ranges = {**ranges, lane: Range.from_min_extent(0, index.lanes)}
         index = index.base + lane * index.stride
-    return "x" not in index.dtype and is_injective(_floored(index, ranges), ranges)
+    known = Analyzer()
+    for var, r in ranges.items():
+        known.bind(var, r)
+    return "x" not in index.dtype and is_injective(known.floored(index), ranges)
 
 
-def _floored(index: PrimExpr, ranges: Mapping[Var, Range]) -> PrimExpr:
-    """An index with floor division where truncation is the same."""
+class _Stores(Visitor):
+    """The stores to a memory in a loop: index, loops and conditions around each. `clear` says
+    whether these tell all: not where a name stands for a value."""
+
+    def __init__(self, memory: Var) -> None:
+        self.memory = memory
+        self.around: tuple[Any, ...] = ()  # loops and conditions
+        self.found: list[tuple[PrimExpr, tuple[Any, ...]]] = []
+        self.clear = True
+
+    def visit_LetStmt(self, node: LetStmt) -> None:
+        self.clear = False
+
+    def visit_For(self, node: For) -> None:
+        self._in(node, node.body)
+
+    def visit_IfThenElse(self, node: IfThenElse) -> None:
+        self._in(node.condition, node.then_case)
+        if node.else_case is not None:
+            self._in(logical_not(node.condition), node.else_case)
+
+    def _in(self, around: For | PrimExpr, body: Stmt) -> None:
+        before, self.around = self.around, (*self.around, around)
+        self.visit(body)
+        self.around = before
+
+    def visit_BufferStore(self, node: BufferStore) -> None:
+        if node.buffer.data is self.memory:
+            self.clear &= len(node.indices) == 1 and "x" not in getattr(
+                node.indices[0], "base", node.indices[0]).dtype
+            self.found.append((node.indices[0], self.around))
+
+
+#: stores to one memory that are compared
+_STORES = 3
+
+
+def stored_by_one_thread(loop: For, memory: Var, threads: Mapping[Var, Range],
+                         ranges: Mapping[Var, Range]) -> bool:
+    """Whether no element of a memory is surely stored by different threads in different iterations
+    of a loop: two such iterations, of which one comes first, would contradict what is known.
+    `ranges` are those of all axes and loops."""
+    stores = _Stores(memory)
+    stores.visit(loop.body)
+    if not stores.clear or len(stores.found) > _STORES:
+        return False
     known = Analyzer()
     for var, r in ranges.items():
         known.bind(var, r)
 
-    def change(e: Any) -> Any:
-        new = e.map_children(change)
-        if type(e) in (Div, Mod) and known.can_prove_greater_equal(e.a, 0) and (
-                known.can_prove_greater_equal(e.b, 1)):
-            return (FloorDiv if type(e) is Div else FloorMod)(new.a, new.b)
-        return new
+    def meet(first: tuple[PrimExpr, Any], second: tuple[PrimExpr, Any], var: Var, sign: int
+             ) -> bool:
+        reader = Reader()
+        points, elements = [], []
+        for side, (index, around) in enumerate((first, second)):
+            loops = [(v, r.min, r.extent) for v, r in threads.items()]
+            loops += [(s.loop_var, s.min, s.extent) for s in (loop, *around) if type(s) is For]
+            if type(index) is Ramp:
+                lane = Var("lane", index.base.dtype)
+                lanes = IntImm(index.base.dtype, as_int(index.lanes) or 1)
+                loops.append((lane, IntImm(index.base.dtype, 0), lanes))
+                index = index.base + lane * index.stride
+            point = {v: {(v, side): 1} for v, _, _ in loops}
+            for v, low, extent in loops:
+                at = plus(point[v], reader.form(known.floored(low), point), -1)
+                reader.not_negative(at)
+                reader.not_negative(plus(plus(reader.form(known.floored(extent), point), at, -1),
+                                         {None: -1}))
+            for condition in around:
+                if type(condition) is not For:
+                    reader.require(known.floored(condition), point)
+            points.append(point)
+            elements.append(reader.form(known.floored(index), point))
+        reader.zero(plus(elements[0], elements[1], -1))
+        for v, way in ((loop.loop_var, -1), (var, sign)):
+            apart = plus(points[0][v], points[1][v], -1)
+            reader.not_negative(plus(times(apart, way), {None: -1}))
+        return not reader.impossible()
 
-    return change(index)
+    return not any(meet(a, b, var, sign) for a in stores.found for b in stores.found
+                   for var in threads for sign in (1, -1))
 
 
 def is_injective(index: PrimExpr, ranges: Mapping[Var, Range]) -> bool:
@@ -187,4 +259,5 @@ def is_shared(var: Var) -> bool:
     return var.storage_scope.startswith("shared")
 
 
-__all__ = ["Accesses", "apart", "is_injective", "is_shared", "pinned"]
+__all__ = ["Accesses", "apart", "is_injective", "is_shared", "pinned",
+           "stored_by_one_thread"]

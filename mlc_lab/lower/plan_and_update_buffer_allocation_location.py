@@ -19,7 +19,8 @@ After::
 The place is the innermost loop or block that holds every access, moved outwards until each element
 that is read there has been written there before, in the same iteration: a value that one iteration
 leaves for the next keeps its buffer outside of that loop. (CompactBufferAllocation then makes B
-as small as what one iteration touches.)
+as small as what one iteration touches. A buffer whose size is symbolic moves if that is a constant:
+a kernel's memory has to be, and elsewhere it could grow with each iteration.)
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from ..tir.functor import Mutator, all_statements
 from ..tir.op import as_int
 from ..tir.stmt import TRUE, Block, BlockRealize, For, Stmt
 from .common import function_pass
+from .compact_buffer_allocation import compacted
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -93,17 +95,25 @@ def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     places: dict[Stmt, list[Buffer]] = {}
     moved: set[Buffer] = set()
     for buffer, accesses in walk.found.items():
-        if buffer.data in walk.pointers or buffer not in homes or any(
-                type(d) is not IntImm and as_int(d) is None for d in buffer.shape):
+        if buffer.data in walk.pointers or buffer not in homes:
             continue
         place = innermost_place(buffer, accesses)
         if place is None or place is homes[buffer] or not _inside(place, homes[buffer]):
             continue
         places.setdefault(place, []).append(buffer)
         moved.add(buffer)
-    if not moved:
-        return func
-    return func.with_body(_Update(places, moved).visit(func.body))
+    new = func.with_body(_Update(places, moved).visit(func.body)) if moved else func
+    symbolic = {b for b in moved if not _is_constant(b)}
+    if symbolic:
+        small = compacted(new)[1]
+        moved -= {b for b in symbolic if not _is_constant(small.get(b, b))}
+        places = {place: [b for b in buffers if b in moved] for place, buffers in places.items()}
+        new = func.with_body(_Update(places, moved).visit(func.body)) if moved else func
+    return new
+
+
+def _is_constant(buffer: Buffer) -> bool:
+    return all(type(d) is IntImm or as_int(d) is not None for d in buffer.shape)
 
 
 def _inside(place: Stmt, home: Stmt) -> bool:

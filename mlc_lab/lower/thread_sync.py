@@ -37,9 +37,11 @@ there; those whose condition does not hold bring nothing along.
 Where it cannot (the condition reads memory that changes, or a loop runs a different number of times
 in each thread), the program is refused.
 
-Iterations of a loop that store to places that are provably different, as when threads fetch a tile
-together, need no barrier between them. Nor do two statements that surely touch different parts of a
-memory, such as two versions of a tile in a software pipeline (`shared_places.py`).
+Between iterations of a loop a barrier is needed only where a thread stores to what another one
+stores to or reads in another iteration: not where places are provably different, as when threads
+fetch a tile together, nor where only the same thread comes back to a place. Nor is one needed
+between two statements that surely touch different parts of a memory, such as two versions of a tile
+in a software pipeline (`shared_places.py`).
 
 Threads exchange values through memory that they share: shared memory, and global memory that a
 kernel writes, unless it is allocated inside of the kernel (each thread has its own then). Of what
@@ -66,7 +68,7 @@ from ..tir.stmt import (
     While, seq,
 )
 from .common import LowerError, function_pass
-from .exchanges import Accesses, apart, is_shared, pinned
+from .exchanges import Accesses, apart, is_shared, pinned, stored_by_one_thread
 from .inject_software_pipeline import WAIT
 from .shared_places import Place, Places, covers, overlap, union
 
@@ -306,10 +308,19 @@ class _Sync:
         return found.reads, found.writes, stops
 
     def _written_apart(self, loop: For, memory: Var) -> bool:
-        """Whether the iterations of a loop, in all threads, store to different places of memory
-        that they do not read."""
+        """Whether different threads, in different iterations of a loop, store to different places
+        of memory that they do not read."""
         if memory in self.accesses(loop.body)[0]:
             return False
+        if self._stored_once(loop, memory):
+            return True
+        named = self.threads - self.extents.keys()  # what depends on threads
+        return not uses_var(loop.body, named) and stored_by_one_thread(
+            loop, memory, self.extents, self.places.ranges)
+
+    def _stored_once(self, loop: For, memory: Var) -> bool:
+        """Whether the iterations of a loop, in all threads, store to different places by their one
+        store to a memory."""
         stores = [x for x in pre_order(loop) if type(x) is BufferStore and x.buffer.data is memory]
         if len(stores) != 1 or len(stores[0].indices) != 1:
             return False

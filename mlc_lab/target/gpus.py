@@ -9,6 +9,8 @@ calculator. Throughputs are from the same guide's table "Arithmetic Instructions
 Latencies are those that microbenchmarks found: Z. Jia et al., "Dissecting the NVIDIA Volta GPU
 Architecture via Microbenchmarking" (2018) and "Dissecting the NVidia Turing T4 GPU via
 Microbenchmarking" (2019). They stand for all generations here.
+
+GPUs of other makers have no figures here: `gpu_of` gives `USUAL` for them, by its own name.
 """
 
 from __future__ import annotations

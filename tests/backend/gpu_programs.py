@@ -61,6 +61,35 @@ def tiled_schedule(m=32, n=32, k=32, dtype="float32", vector=4, vthreads=False):
     return sch
 
 
+#: m x n threads, rows and columns of results of each, depth and padding of `padded_tiles`
+PADDED = [(4, 6, 3, 5, 4, 4), (8, 4, 3, 2, 12, 4), (2, 4, 3, 5, 8, 1), (8, 4, 3, 1, 12, 1),
+          (4, 4, 3, 4, 12, 4), (8, 8, 4, 4, 12, 4), (8, 4, 1, 2, 12, 4), (3, 4, 4, 2, 8, 4)]
+
+
+def padded_tiles(m, n, rows, columns, k, padding):
+    """The schedule of a product whose tiles go to rows that `storage_align` has padded."""
+    sch = Schedule(product(2 * m * rows, 2 * n * columns, 3 * k))
+    block = sch.get_block("C")
+    local = sch.cache_write(block, 0, "local")
+    i, j, kk = sch.get_loops(block)
+    i0, i1, i2 = sch.split(i, [None, m, rows])
+    j0, j1, j2 = sch.split(j, [None, n, columns])
+    k0, k1 = sch.split(kk, [None, k])
+    sch.reorder(i0, j0, i1, j1, k0, k1, i2, j2)
+    sch.reverse_compute_at(local, j1)
+    sch.bind(i0, "blockIdx.y")
+    sch.bind(j0, "blockIdx.x")
+    sch.bind(sch.fuse(i1, j1), "threadIdx.x")
+    for at in (0, 1):
+        copy = sch.cache_read(block, at, "shared")
+        sch.compute_at(copy, k0)
+        sch.storage_align(copy, 0, 0, 8, padding)
+        fused = sch.fuse(*sch.get_loops(copy)[-2:])
+        sch.bind(sch.split(fused, [None, m * n])[1], "threadIdx.x")
+    sch.decompose_reduction(block, k0)
+    return sch
+
+
 def rows_sum(rows=6, width=40, threads=8, dtype="float32"):
     """A sum of each row across threads."""
     sch = Schedule(from_source(f"""

@@ -8,7 +8,7 @@ import random
 
 import numpy as np
 import pytest
-from backend.gpu_programs import tiled_schedule
+from backend.gpu_programs import PADDED, padded_tiles, tiled_schedule
 
 import mlc_lab as tvm
 from mlc_lab.ir.transform import PassContext
@@ -278,4 +278,81 @@ def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((8, 4), "float32")):
     sch.compute_at(sch.get_block("B"), j)
     sch.bind(i, "threadIdx.x")
     assert not barriers(kernel_of(sch.mod).body)
+    assert not tvm.find_races(sch.mod, "cuda")
+
+
+def filled(store, where="True", extent="4"):
+    """Eight threads fill shared memory in a loop, then read what others have stored."""
+    return from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), C: T.Buffer((8, 64), "int32")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        S = T.decl_buffer((64,), "int32", scope="shared")
+        for k in range({extent}):
+            if {where}:
+                S[{store}] = A[k, t]
+        for j in range(64):
+            C[t, j] = S[63 - j]
+""")
+
+
+@pytest.mark.parametrize("store, where, count", [
+    ("k * 8 + t", "True", []),
+    ("(k * 8 + t) // 12 * 16 + (k * 8 + t) % 12", "True", []),  # rows of 12, padded to 16
+    ("(k * 8 + t) % 20", "k * 8 + t < 20", []),
+    ("t", "True", []),  # a thread's own, stored several times
+    ("t * 2 + k % 2", "True", []),
+    ("k + t", "True", [1]),  # other threads have stored there the iteration before
+    ("t // 2", "t % 2 == k % 2", [1]),
+    ("(k * 8 + t) % 20", "True", [1]),
+    ("t", "k < t", []),
+    ("(k + t) % 8", "k == 2", []),
+])
+def test_only_iterations_whose_threads_meet_wait(store, where, count):
+    """A barrier stands in a loop where another thread stores to the same element in another
+    iteration; else all of the loop is waited for once."""
+    program = filled(store, where)
+    found = in_loops(kernel_of(program))
+    assert found == count
+    assert barriers(kernel_of(program).body) == len(count) + 1
+    assert not tvm.find_races(program, "cuda")
+
+
+@pytest.mark.parametrize("index, count", [("k * 8 + t * 8 % 56", [1]), ("k % 2 * 4 + t * 8", [])])
+def test_vectors_are_compared_by_their_lanes(index, count):
+    program = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((4, 64), "int32"), C: T.Buffer((8, 96), "int32")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        S = T.decl_buffer((96,), "int32", scope="shared")
+        for k in range(4):
+            S[T.Ramp({index}, 1, 4)] = A[k, T.Ramp(t * 8, 1, 4)]
+        for j in range(96):
+            C[t, j] = S[95 - j]
+""")
+    assert in_loops(kernel_of(program)) == count
+
+
+def test_loops_whose_names_depend_on_the_thread_are_left_as_they_are():
+    program = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 8), "int32"), C: T.Buffer((8, 64), "int32")):
+    for t in T.thread_binding(8, thread="threadIdx.x"):
+        S = T.decl_buffer((64,), "int32", scope="shared")
+        for k in range(4):
+            x: T.int32 = 7 - t + k
+            S[x] = A[k, t]
+        for j in range(64):
+            C[t, j] = S[63 - j]
+""")
+    assert in_loops(kernel_of(program)) == [1]
+    assert not tvm.find_races(program, "cuda")
+
+
+@pytest.mark.parametrize("sizes", PADDED)
+def test_tiles_with_padded_rows_are_fetched_without_waiting(sizes):
+    """Threads fetch a tile together in several rounds: it waits twice, as without padding."""
+    sch = padded_tiles(*sizes)
+    kernel = kernel_of(sch.mod)
+    assert in_loops(kernel) == [2], kernel.script()
     assert not tvm.find_races(sch.mod, "cuda")

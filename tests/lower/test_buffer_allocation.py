@@ -1,8 +1,12 @@
 """Where buffers are allocated, and how large: PlanAndUpdate..., CompactBufferAllocation."""
 
+import mlc_lab as tvm
+import numpy as np
 import pytest
+from mlc_lab import dlight
 from mlc_lab.ir.module import IRModule
 from mlc_lab.lower import CompactBufferAllocation, LowerOpaqueBlock, lower
+from mlc_lab.lower.split_host_device import is_kernel
 from mlc_lab.schedule import Schedule
 from mlc_lab.script import from_source, tir as T
 from mlc_lab.tir import stmt as S
@@ -11,22 +15,26 @@ from .programs import arguments, chain, check_stages, conv_padded, mm_relu, run
 from .test_simplify import apply
 
 
-def allocations(mod):
-    """name -> (shape, names of the loops around) of the blocks' buffers."""
-    out = {}
+def buffers(mod):
+    """The blocks' buffers, with the names of the loops around."""
+    out = []
 
     def walk(s, loops):
         if isinstance(s, S.For):
             loops = (*loops, s.loop_var.name)
         if isinstance(s, S.Block):
-            for b in s.alloc_buffers:
-                out[b.name] = ([int(d) for d in b.shape], loops)
+            out.extend((b, loops) for b in s.alloc_buffers)
         for item in s.children():
             if isinstance(item, S.Stmt):
                 walk(item, loops)
 
     walk(mod["main"].body, ())
     return out
+
+
+def allocations(mod):
+    """name -> (shape, names of the loops around) of the blocks' buffers."""
+    return {b.name: ([int(d) for d in b.shape], loops) for b, loops in buffers(mod)}
 
 
 def compacted(program):
@@ -367,3 +375,65 @@ def main(A: T.Buffer((8,), "int32")):
         A[i] = B_1[i] + 1
 """)
     assert memories(apply(CompactBufferAllocation(), func)) == {"B_1": ([8], [8])}
+
+
+ROWS = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    m, n = T.int32(), T.int32()
+    A = T.match_buffer(a, (m, n), "float32")
+    C = T.match_buffer(c, (m, n), "float32")
+    B = T.alloc_buffer((m, n), "float32")
+    for i, j in T.grid(m, n):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(m, n):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+"""
+
+
+def test_a_tile_of_a_symbolic_size_moves_where_it_is_constant():
+    """Eight elements of a row are a tile; a row has a symbolic length, and stays where it was."""
+    for tile, place in ((8, ("i", "j_0")), (None, ())):
+        s = Schedule(from_source(ROWS))
+        i, j = s.get_loops("C")
+        s.compute_at("B", s.split(j, [None, tile])[0] if tile else i)
+        mod = lower(s.mod, until="CompactBufferAllocation")
+        (found,) = [(b, loops) for b, loops in buffers(mod) if b.name == "B"]
+        assert found[1] == place
+        assert tile is None or [int(d) for d in found[0].shape] == [1, 8]
+        a = np.arange(3 * 21, dtype="float32").reshape(3, 21)
+        out = np.zeros_like(a)
+        tvm.build(s.mod, target="llvm")["main"](a, out)
+        np.testing.assert_array_equal(out, a * 2 + 1)
+
+
+@pytest.mark.parametrize("kind", ["cuda", "webgpu"])
+def test_tiles_of_a_symbolic_product_lie_in_shared_memory_and_registers(kind):
+    """They were arrays of the whole product, which each launch allocated."""
+    func = from_source("""
+@T.prim_func
+def main(a: T.handle, B: T.Buffer((96, 50), "float32"), c: T.handle):
+    T.func_attr({"tir.noalias": True})
+    m = T.int32()
+    A = T.match_buffer(a, (m, 96), "float32")
+    C = T.match_buffer(c, (m, 50), "float32")
+    for i, j, k in T.grid(m, 50, 96):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+""")
+    with tvm.target.Target(kind):
+        mod = dlight.ApplyDefaultSchedule(dlight.gpu.Matmul())(tvm.IRModule({"main": func}))
+    lowered = lower(mod, target=tvm.target.Target(kind))
+    (kernel,) = [f for f in lowered.functions.values() if is_kernel(f)]
+    pointers = [p.name for p in kernel.params if p.dtype == "handle"]
+    assert sorted(pointers) == ["A", "B", "C"]
+    sizes = {s.buffer_var.name: int(s.extents[0]) for s in pre_order(kernel.body)
+             if isinstance(s, S.Allocate)}
+    assert sizes["C_pad_local"] == 16 and sizes["A_pad_shared"] == 64 * 16

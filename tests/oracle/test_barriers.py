@@ -54,7 +54,14 @@ def test_launch_parameters_and_barriers():
     compared({mod: Schedule(mod).mod for mod in pipelines()})
 
 
-def compared(mods):
+@needs_oracle
+def test_tiles_with_padded_rows():
+    """A tile of padded rows that takes several rounds to fetch had a barrier in each round."""
+    mods = [programs.padded_tiles(*sizes).mod for sizes in programs.PADDED]
+    compared({mod: Schedule(mod).mod for mod in mods}, fewer_somewhere=False)
+
+
+def compared(mods, fewer_somewhere=True):
     """Ours have the launch parameters of what TVM makes of the same programs, and the same barriers
     or fewer; in some fewer."""
     cases = [{"program": theirs.script(), "lower": True} for theirs in mods.values()]
@@ -65,7 +72,7 @@ def compared(mods):
         assert ours["extents"] == theirs["extents"]
         assert ours["barriers"] <= theirs["barriers"], (mod.script(), ours, theirs)
         fewer += ours["barriers"] < theirs["barriers"]
-    assert fewer
+    assert fewer or not fewer_somewhere
 
 
 def of_rows(width):

@@ -13,6 +13,8 @@ from mlc_lab.relax.frontend.torch import from_exported_program
 from mlc_lab.runtime import driver
 from mlc_lab.script import from_source
 
+from .frontend.models import ResNet18
+
 
 class MLP(torch.nn.Module):
     def __init__(self):
@@ -105,6 +107,13 @@ def test_a_perceptron(target, rows):
 
 def test_convolutions(target):
     run(*made(Convolutions, (2, 3, 16, 16)), target, (2, 3, 16, 16))
+
+
+@pytest.mark.slow
+def test_resnet_18(target, monkeypatch):
+    """The whole network, with its 11 million weights."""
+    monkeypatch.setenv("MLC_LAB_DEVICE_LIMIT", "600")  # a busy machine is slow, not wrong
+    run(*made(ResNet18, (1, 3, 32, 32)), target, (1, 3, 32, 32))
 
 
 def test_a_block_of_gpt2_with_a_symbolic_length(target):

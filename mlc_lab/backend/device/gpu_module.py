@@ -24,6 +24,7 @@ from ..source import DIALECTS, KernelSource, last_passes, module_text, sources, 
 from . import simulated
 from .host import HostFunction
 from .inside import reported
+from .race_checks import looked_at
 from .real import RealDriver, buffers_suffice
 
 if TYPE_CHECKING:
@@ -188,6 +189,15 @@ def build(mod: IRModule, target: Target) -> Any:
         host = simulated.build(lowered, entry)
         runs = {name: simulated.with_an_end(reported(host[name]), lowered) for name in hosts
                 if name in host.function_names}
+        originals = {str((f.attrs or {}).get("global_symbol", v.name_hint)): f
+                     for v, f in mod.functions.items() if type(f) is PrimFunc}
+
+        def races_of(name: str, args: Any, small: bool) -> Any:
+            return above("races of a call")(name, originals[name], hosts[name], written, kernels,
+                                            target, args, small)
+
+        runs = {name: looked_at(name, run, functools.partial(races_of, name))
+                if name in originals else run for name, run in runs.items()}
         own = {fmt: functools.partial(host.get_source, fmt) for fmt in ("ll", "asm", "obj")}
     functions = {name: DeviceFunction(name, run, _params(hosts[name]), driver)
                  for name, run in runs.items()}

@@ -23,12 +23,12 @@ from ...tir import stmt as S
 from ...tir.function import PrimFunc
 from ...tir.functor import all_statements, pre_order, variables_of
 from ...tir.op import as_int
+from ..outside import may_be_outside, without_lets
 from .cuda import CUDA
 from .dialect import Dialect
 from .expressions import ExprGen
 from .metal import METAL
 from .opencl import OPENCL
-from .outside import may_be_outside, without_lets
 from .webgpu import WGSL
 
 #: a target kind -> its dialect

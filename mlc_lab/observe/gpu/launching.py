@@ -17,6 +17,7 @@ from ...backend.device.host import HostFunction
 from ...backend.device.real import RealDriver
 from ...backend.source import DIALECTS, KernelSource, last_passes, sources
 from ...ir import dtype as dt
+from ...ir.module import IRModule
 from ...lower.origins import lower_with_blocks
 from ...lower.pipeline import as_module
 from ...lower.split_host_device import is_kernel, launch_extents
@@ -138,14 +139,28 @@ class Program:
         self.name, mod = concrete(as_module(program), sizes)
         self.func = only_function(mod)[1]
         symbol = str((self.func.attrs or {}).get("global_symbol", self.name))
-        _, self.lowered, blocks = lower_with_blocks(mod, target, last_passes(target))
-        self.kernels = {v.name_hint: f for v, f in self.lowered.functions.items() if is_kernel(f)}
-        self.sources = sources(self.lowered, kind, blocks)
-        self.host = next(f for v, f in self.lowered.functions.items()
-                         if type(f) is PrimFunc and not is_kernel(f)
-                         and str((f.attrs or {}).get("global_symbol", v.name_hint)) == symbol)
-        self.given = list(arrays) if arrays is not None else None
+        _, lowered, blocks = lower_with_blocks(mod, target, last_passes(target))
+        host = next(f for v, f in lowered.functions.items()
+                    if type(f) is PrimFunc and not is_kernel(f)
+                    and str((f.attrs or {}).get("global_symbol", v.name_hint)) == symbol)
+        self._lowered(host, lowered, sources(lowered, kind, blocks), arrays)
         self.sizes = dict(sizes or {})
+
+    @classmethod
+    def built(cls, name: str, func: PrimFunc, host: PrimFunc, lowered: IRModule,
+              kernels: Mapping[str, KernelSource], target: Target, arrays: Sequence[Any]
+              ) -> Program:
+        """One that is built already: a function, what became of it on the host, and all kernels."""
+        self = cls.__new__(cls)
+        self.target, self.name, self.func, self.sizes = target, name, func, {}
+        self._lowered(host, lowered, kernels, arrays)
+        return self
+
+    def _lowered(self, host: PrimFunc, lowered: IRModule, kernels: Mapping[str, KernelSource],
+                 arrays: Sequence[Any] | None) -> None:
+        self.host, self.lowered, self.sources = host, lowered, kernels
+        self.kernels = {v.name_hint: f for v, f in lowered.functions.items() if is_kernel(f)}
+        self.given = list(arrays) if arrays is not None else None
         #: where the arrays lie that are its arguments, once it runs
         self.addresses: list[int] = []
 

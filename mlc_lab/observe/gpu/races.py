@@ -15,12 +15,16 @@ A barrier that only some threads of a block reach is found as well: the others w
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...backend.interp_memory import OutOfBounds
+from ...backend.source import most_iterations
+from ...lower import LowerError
 from ...target import Target
 from ...target.gpus import gpu_of
 from ..measure import Unmeasurable
@@ -30,10 +34,16 @@ from .lockstep import Lockstep
 from .watching import Site, Watcher
 
 if TYPE_CHECKING:
+    from ...backend.source import KernelSource
+    from ...ir.module import IRModule
     from ...target.target import TargetLike
+    from ...tir.function import PrimFunc
 
 #: threads of a launch up to which it is looked at
 MOST_THREADS = 1 << 16
+#: threads of a launch, iterations of loops in each, and launches of a call, up to which the
+#: simulated device looks by itself
+SMALL_THREADS, SMALL_ITERATIONS, SMALL_LAUNCHES = 1 << 11, 1 << 9, 4
 #: clashes that are told; more are of the same statements
 MOST = 20
 _NOBODY = -1
@@ -241,23 +251,53 @@ def find_races(program: object, target: TargetLike = "cuda", *,
     LowerError, OutOfBounds
         As `count_gpu` does.
     """
-    where = Target(target)
-    gpu = gpu_of(where)
     found = Races()
 
-    def launched(launch: Launch) -> None:
+    def look(launch: Launch) -> None:
         if launch.blocks * launch.threads > MOST_THREADS:
             raise Unmeasurable(f"{launch.name} has {launch.blocks * launch.threads:,} threads, and "
                                f"races are looked for among at most {MOST_THREADS:,}: take smaller "
                                "shapes")
-        watcher = _RaceWatcher(launch.name)
-        run = Lockstep(launch.func, launch.name, launch.extents, launch.given,
-                       range(launch.blocks), watcher, gpu.warp, values=True)
-        run.run()
-        found.extend(watcher.races())
+        found.extend(_of_launch(launch, where))
 
-    Program(program, where, sizes, arrays).run(launched, data=True)
+    where = Target(target)
+    Program(program, where, sizes, arrays).run(look, data=True)
     return found
 
 
-__all__ = ["Race", "Races", "find_races"]
+def races_of_call(name: str, func: PrimFunc, host: PrimFunc, lowered: IRModule,
+                  kernels: Mapping[str, KernelSource], target: Target, args: Sequence[Any],
+                  small: bool) -> Races:
+    """The races of a call of a built function, given as `Program.built` takes it.
+
+    It ends before a launch of more than `MOST_THREADS` threads, and with `small` before one that
+    would take long: with more than `SMALL_THREADS` threads or `SMALL_ITERATIONS` iterations of
+    loops, or the `SMALL_LAUNCHES`th. What cannot be followed has no races: the call itself says
+    what is wrong with it."""
+    program = Program.built(name, func, host, lowered, kernels, target, args)
+    found = Races()
+    launches = 0
+
+    def look(launch: Launch) -> None:
+        nonlocal launches
+        launches += 1
+        threads = launch.blocks * launch.threads
+        if threads > MOST_THREADS or small and (
+                threads > SMALL_THREADS or launches > SMALL_LAUNCHES
+                or most_iterations(launch.source) > SMALL_ITERATIONS):
+            raise Unmeasurable("what follows has numbers that this launch would have stored")
+        found.extend(_of_launch(launch, program.target))
+
+    with contextlib.suppress(Unmeasurable, LowerError, OutOfBounds):
+        program.run(look, data=True)
+    return found
+
+
+def _of_launch(launch: Launch, target: Target) -> list[Race]:
+    watcher = _RaceWatcher(launch.name)
+    Lockstep(launch.func, launch.name, launch.extents, launch.given, range(launch.blocks), watcher,
+             gpu_of(target).warp, values=True).run()
+    return watcher.races()
+
+
+__all__ = ["Race", "Races", "find_races", "races_of_call"]
