@@ -175,6 +175,6 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
     return float(count(mod))
 
 
-__all__ = ["Apply", "StorageFlatten", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
-           "get_first_structural_mismatch", "prim_func_pass", "renew_defs", "schedule_to_module",
-           "stmt_list", "undefined_vars", "unknown_extent"]
+__all__ = ["Apply", "StorageFlatten", "estimate_tir_flops", "expr_deep_equal",
+           "get_block_access_region", "get_first_structural_mismatch", "prim_func_pass",
+           "renew_defs", "schedule_to_module", "stmt_list", "undefined_vars", "unknown_extent"]

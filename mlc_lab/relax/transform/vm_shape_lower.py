@@ -15,11 +15,12 @@ After::
         gv = R.call_packed("vm.builtin.make_shape", shape_heap, 2, 1, 1, 0, 4)
         alloc = R.vm.alloc_tensor(storage, 0, gv, R.dtype("float32"))
 
-The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and then that
-dimensions agree. So is its result, where it is declared to be more than what is known of it before. A dimension of `match_shape` is a code and a number: 0 must equal the number,
-1 is stored to that place of the heap, 2 may be anything, 3 must equal that place of the heap. A
-dimension of `make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also
-be 2 with the place of a float64.
+The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and then
+that dimensions agree. So is its result, where it is declared to be more than what is known of it
+before. A dimension of `match_shape` is a code and a number: 0 must equal the number, 1 is stored to
+that place of the heap, 2 may be anything, 3 must equal that place of the heap. A dimension of
+`make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also be 2 with the
+place of a float64.
 """
 
 from __future__ import annotations
