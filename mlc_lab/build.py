@@ -25,6 +25,7 @@ def build(
     target_host: TargetLike = None,
     runtime: object = None,
     name: str | None = None,
+    binds: Mapping[Any, Any] | None = None,
 ) -> Module:
     """Lower and compile a program for a target.
 
@@ -37,6 +38,8 @@ def build(
         By default the current target (``with Target(...)``), or this machine.
     name : str
         The name of the function when ``inputs`` is a single function.
+    binds : dict of te.Tensor to tir.Buffer
+        Buffers of one's own for parameters of a te.Schedule, e.g. with strides.
 
     Returns
     -------
@@ -55,7 +58,7 @@ def build(
             modules[0].import_module(other)
         return modules[0]
     target = _target(target, target_host)
-    mod = as_module(inputs, args, name)
+    mod = as_module(inputs, args, name, binds)
     if target.kind.name not in BUILDERS:
         have = ", ".join(f'"{kind}" {_MADE_FOR.get(kind, "")}'.rstrip() for kind in BUILDERS)
         raise ValueError(
@@ -85,8 +88,8 @@ def _target(target: TargetLike, host: TargetLike) -> Target:
     return Target(target, host) if host is not None else Target(target)
 
 
-def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None = None
-              ) -> IRModule:
+def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None = None,
+              binds: Mapping[Any, Any] | None = None) -> IRModule:
     """A program in any of its forms as a module."""
     if isinstance(inputs, IRModule):
         return inputs
@@ -96,7 +99,7 @@ def as_module(inputs: Any, args: Sequence[Any] | None = None, name: str | None =
         return IRModule({name: inputs.with_attr("global_symbol", name)})
     to_module = getattr(inputs, "to_module", None)  # a schedule of te
     if to_module is not None and args is not None:
-        return to_module(args, name or "main")
+        return to_module(args, name or "main", binds)
     if isinstance(getattr(inputs, "mod", None), IRModule):  # a tir.Schedule
         return inputs.mod
     if isinstance(inputs, (list, tuple)) and inputs and hasattr(inputs[0], "op"):

@@ -18,13 +18,17 @@ from types import SimpleNamespace
 from typing import Any
 
 from .. import relax, topi
+from ..ir.module import IRModule
+from ..relax.building import link
 from ..relax.expr import as_expr
 from ..relax.op.declare import FloatTensor, Tensor, operator
 from ..relax.script import names as R
 from ..relax.script import words
 from ..relax.script.parser import WORDS
 from ..relax.script.statements import MatchCastValue
+from ..relax.vm.codegen import generate, kernels_of
 from ..script.allowed import LANGUAGES, OFFERED
+from ..target import Target
 from ..topi.utils import need
 
 
@@ -130,8 +134,24 @@ def dense(x: FloatTensor, weight: FloatTensor) -> Tensor:
 
 #: what stood after `R.` or `relax.` in functions of that year, and no longer does
 R_ONLY: dict[str, Any] = {"match_shape": words.Word("match_shape")}
+def _vmcodegen(builder: Any, mod: Any, exec_mode: str = "bytecode") -> Any:
+    """The bytecode of a lowered module, written to an ExecBuilder; gives the kernels."""
+    executable = generate(mod, builder.get())
+    executable.exec_mode = exec_mode
+    return kernels_of(mod)
+
+
+def _vmlink(builder: Any, target: Any, tir_mod: Any = None, *_: object, **options: object) -> Any:
+    """The executable of an ExecBuilder, with its kernels compiled."""
+    executable = builder.get()
+    kernels = IRModule() if tir_mod is None else tir_mod
+    link(executable, kernels, Target(target or "llvm"), executable.exec_mode)
+    return executable
+
+
 #: the module `relax.vm_build`
-VM_BUILD = SimpleNamespace(build=lambda *args, **options: relax.vm.build(*args, **options))
+VM_BUILD = SimpleNamespace(build=lambda *args, **options: relax.vm.build(*args, **options),
+                           Executable=relax.Executable, _vmcodegen=_vmcodegen, _vmlink=_vmlink)
 for _value in (*BARE.values(), *R_ONLY.values()):
     OFFERED[id(_value)] = _value
 

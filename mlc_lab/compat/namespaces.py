@@ -71,6 +71,7 @@ TABLE: dict[str, dict[str, str]] = {
         "*": "mlc_lab.lower",
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
         "Apply": "mlc_lab.compat.passes:Apply",
+        "StorageFlatten": "mlc_lab.compat.passes:StorageFlatten",
         "VerifyMemory": "mlc_lab.compat.analysis:VerifyMemory",
         "DefaultGPUSchedule": "mlc_lab.dlight.gpu.default_gpu_schedule:DefaultGPUSchedule",
     },

@@ -8,7 +8,7 @@ from ..build import as_module
 from ..ir.module import IRModule
 from ..ir.structural import Key, Mismatch, structural_equal
 from ..ir.transform import Pass, PassInfo, PassContext
-from ..lower import lower
+from ..lower import FlattenBuffer, lower
 from ..runtime.object_path import ObjectPath
 from ..tir.access import block_access_regions
 from ..tir.expr import SizeVar
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from ..ir.node import Node
     from ..schedule.schedule import Schedule
     from ..tir.stmt import Block
+
+#: the attribute of functions that come from a schedule of te
+OF_TE = "from_legacy_te_schedule"
 
 
 def prim_func_pass(pass_func: Callable[..., Any] | None = None, opt_level: int = 0,
@@ -142,11 +145,27 @@ def unknown_extent() -> SizeVar:
 
 def schedule_to_module(sch: Any, args: Sequence[Any] | None = None, name: str = "main",
                        binds: Any = None, simple_mode: bool = False) -> IRModule:
-    """A schedule of te as loops over memory of many dimensions; `args` are the parameters."""
-    if binds:
-        raise ValueError("schedule_to_module: buffers of one's own for tensors (binds=) are not "
-                         "supported; leave them out")
-    return lower(as_module(sch, args, name), until="LowerOpaqueBlock")
+    """A schedule of te as loops over memory of many dimensions; `args` are the parameters, and
+    `binds` gives them buffers of one's own."""
+    mod = lower(as_module(sch, args, name, binds), until="LowerOpaqueBlock")
+    return IRModule({var: func.with_attr(OF_TE, True) for var, func in mod.functions.items()})
+
+
+def StorageFlatten(cache_line_size: int = 64, create_bound_attributes: bool = False) -> Pass:
+    """FlattenBuffer for the functions that schedules of te came to, and for these alone.
+
+    Memory is aligned here where it is allocated, whatever `cache_line_size` says.
+    """
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        flat, new = FlattenBuffer()(mod), mod.copy()
+        for var, func in mod.functions.items():
+            if isinstance(func, PrimFunc) and (func.attrs or {}).get(OF_TE):
+                new.functions[var] = flat.functions[var]
+        return new
+
+    run.__doc__ = StorageFlatten.__doc__
+    return Pass(run, PassInfo("tir.StorageFlatten"))
 
 
 def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
@@ -156,6 +175,6 @@ def estimate_tir_flops(mod: IRModule | PrimFunc) -> float:
     return float(count(mod))
 
 
-__all__ = ["Apply", "estimate_tir_flops", "expr_deep_equal", "get_block_access_region",
-           "get_first_structural_mismatch", "prim_func_pass", "renew_defs", "schedule_to_module",
-           "stmt_list", "undefined_vars", "unknown_extent"]
+__all__ = ["Apply", "StorageFlatten", "estimate_tir_flops", "expr_deep_equal",
+           "get_block_access_region", "get_first_structural_mismatch", "prim_func_pass",
+           "renew_defs", "schedule_to_module", "stmt_list", "undefined_vars", "unknown_extent"]

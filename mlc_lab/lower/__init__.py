@@ -16,6 +16,7 @@ from .flatten_buffer import FlattenBuffer
 from .force_narrow_index_to_int32 import ForceNarrowIndexToInt32
 from .hoist_expression import HoistExpression, HoistedConditionals, HoistedLetBindings
 from .hoist_if_then_else import HoistIfThenElse
+from .inject_double_buffer import InjectDoubleBuffer
 from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
 from .limit_unroll import LimitUnroll
@@ -50,13 +51,12 @@ __all__ = [
     "AnnotateEntryFunc", "BindTarget", "CommonSubexprElimTIR", "CompactBufferAllocation",
     "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
     "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
-    "HoistedLetBindings", "InjectSoftwarePipeline", "InjectVirtualThread", "LimitUnroll",
-    "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock", "LowerIntrin",
-    "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce", "LowerWarpMemory",
-    "MergeSharedMemory", "NarrowDataType",
-    "PlaceAllocations", "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp",
-    "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify", "SplitHostDevice",
-    "SplitVector", "StorageRewrite", "SumLanes", "ThreadSync", "UnifyThreadBinding",
-    "UnrollLoop", "VectorizeLoop", "VerifyKernels", "default_passes", "lower", "stage_names",
-    "stages",
+    "HoistedLetBindings", "InjectDoubleBuffer", "InjectSoftwarePipeline", "InjectVirtualThread",
+    "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock",
+    "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce",
+    "LowerWarpMemory", "MergeSharedMemory", "NarrowDataType", "PlaceAllocations",
+    "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "RenormalizeSplitPattern",
+    "RewriteUnsafeSelect", "Simplify", "SplitHostDevice", "SplitVector", "StorageRewrite",
+    "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels",
+    "default_passes", "lower", "stage_names", "stages",
 ]

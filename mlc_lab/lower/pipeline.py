@@ -185,10 +185,11 @@ def as_module(program: object) -> IRModule:
 
 
 def lower(program: IRModule | PrimFunc, until: Any = None, target: TargetLike = None,
-          simple_mode: bool = False, name: str = "main") -> IRModule:
+          simple_mode: bool = False, name: str = "main", binds: Any = None) -> IRModule:
     """The program in flat loops, ready for code generation.
 
-    A schedule of te comes with its parameters: `lower(s, [A, B, C], name="f")`.
+    A schedule of te comes with its parameters: `lower(s, [A, B, C], name="f")`; `binds`, from
+    tensors to buffers, gives them buffers of one's own.
 
     `until` names the last stage to run (see `stage_names()`). Without a `target` a program whose
     loops are bound to thread axes is lowered as the GPU kernel it is; with one, the target decides
@@ -196,7 +197,7 @@ def lower(program: IRModule | PrimFunc, until: Any = None, target: TargetLike = 
     an unknown stage.
     """
     if isinstance(until, (list, tuple)) and (to_module := getattr(program, "to_module", None)):
-        program, until = to_module(until, name), None
+        program, until = to_module(until, name, binds), None
     mod = as_module(program)
     named = _passes_of(mod, target, simple_mode)
     if until is not None and until not in [name for name, _ in named]:

@@ -55,7 +55,8 @@ _LATER: dict[str, str] = {
     "get_pipeline": "pipeline:get_pipeline", "build": "building:build",
     "get_default_pipeline": "pipeline:get_default_pipeline",
     "register_pipeline": "pipeline:register_pipeline",
-    "VirtualMachine": "vm:VirtualMachine", "Executable": "vm:Executable",
+    "ExecBuilder": "vm.exec_builder:ExecBuilder", "VirtualMachine": "vm:VirtualMachine",
+    "Executable": "vm:Executable",
     "VMExecutable": "vm:Executable", "VMInstrumentReturnKind": "vm:VMInstrumentReturnKind",
 }
 

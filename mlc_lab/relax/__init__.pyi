@@ -41,6 +41,7 @@ from .struct_info import StructInfo as StructInfo
 from .struct_info import TensorStructInfo as TensorStructInfo
 from .struct_info import TupleStructInfo as TupleStructInfo
 from mlc_lab.relax.binding_rewrite import DataflowBlockRewrite as DataflowBlockRewrite
+from mlc_lab.relax.vm.exec_builder import ExecBuilder as ExecBuilder
 from mlc_lab.relax.vm.bytecode import Executable as Executable
 from mlc_lab.relax.vm.bytecode import Executable as _VMExecutable
 VMExecutable = _VMExecutable

@@ -91,26 +91,32 @@ def build(
                 mod = _pipeline(pipeline, where)(mod)
         executable = generate(mod)
         executable.unscheduled = seen.mod
-        executable.target, executable.exec_mode = str(where), exec_mode
         kernels = kernels_of(mod)
         if tir_pipeline is not None and tir_pipeline != "default":
             kernels = _pipeline(tir_pipeline, where)(kernels)
-        executable.kernels = kernels
-        if gpu:
-            executable.device = where.kind.name
-            if len(kernels):
-                from ..backend.device import gpu_module
-
-                executable.lib = gpu_module.build(kernels, where)
-        elif len(kernels):
-            extra = None
-            if exec_mode == "compiled":
-                extra = compile_functions(executable, {v.name_hint for v in kernels.functions})
-            # a function that outlives its executable still reads the constants
-            executable.lib = llvm.build(lower(kernels, target=where), machine_of(where), None,
-                                        extra, (executable.constants,))
-            fill_constants(executable)
+        link(executable, kernels, where, exec_mode)
     return executable
+
+
+def link(executable: Executable, kernels: IRModule, where: Target, exec_mode: str) -> None:
+    """Compile the kernels that bytecode calls, and in the mode "compiled" functions, into the
+    executable."""
+    executable.target, executable.exec_mode = str(where), exec_mode
+    executable.kernels = kernels
+    if where.kind.name != "llvm":
+        executable.device = where.kind.name
+        if len(kernels):
+            from ..backend.device import gpu_module
+
+            executable.lib = gpu_module.build(kernels, where)
+    elif len(kernels):
+        extra = None
+        if exec_mode == "compiled":
+            extra = compile_functions(executable, {v.name_hint for v in kernels.functions})
+        # a function that outlives its executable still reads the constants
+        executable.lib = llvm.build(lower(kernels, target=where), machine_of(where), None,
+                                    extra, (executable.constants,))
+        fill_constants(executable)
 
 
 class _BeforeSchedules(PassInstrument):
@@ -151,4 +157,4 @@ def _as_module(mod: Any) -> IRModule:
     raise TypeError(f"relax.build takes an IRModule, not a {type(mod).__name__}")
 
 
-__all__ = ["build"]
+__all__ = ["build", "link"]

@@ -5,7 +5,7 @@ compiler's IR. ``jit`` turns LLVM IR text into object code, ``linking`` into run
 """
 
 from . import quick_ffi  # noqa: F401  (before anything imports tvm_ffi)
-from tvm_ffi import Shape as ShapeTuple  # isort: skip
+from .container import ShapeTuple
 from .device import Device, cpu, cuda, device, metal, opencl, webgpu
 from .module import Module, load_module
 from .ndarray import NDArray, array, empty

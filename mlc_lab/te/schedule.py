@@ -6,14 +6,17 @@ replays everything on the one Schedule there is (`mlc_lab.schedule`), see `repla
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, Sequence
 
 from ..ir.module import IRModule
+from ..ir.structural import structural_equal
 from ..ir.transform import PassContext
 from ..schedule import Schedule as TirSchedule
 from ..tir import op as O
 from ..tir.buffer import Buffer, extent_of
 from ..tir.expr import IterVar, Range, Var
+from ..tir.function import PrimFunc
+from ..tir.functor import substitute
 from .cache_write import cached, relaid
 from .create_prim_func import operations
 from .error import TensorExprError
@@ -469,17 +472,51 @@ class Schedule:
 
     # ------------------------------------------------------------------------------- replay
 
-    def to_module(self, args: Sequence[Any], name: str = "main") -> IRModule:
+    def to_module(self, args: Sequence[Any], name: str = "main",
+                  binds: Mapping[Tensor, Buffer] | None = None) -> IRModule:
         """The scheduled function of the parameters `args`, called `name`, as a module.
 
-        Raises ScheduleError where a step is not legal, with the program as it was before.
+        `binds` gives parameters buffers of one's own, with strides, an offset or a name; such a
+        buffer may stand for its tensor in `args`. Raises ScheduleError where a step is not legal,
+        with the program as it was before; ValueError for a buffer that does not fit its tensor.
         """
-        func = replayed(self, args).function()
+        binds = dict(binds or {})
+        args = [_tensor_of(arg, binds) if isinstance(arg, Buffer) else arg for arg in args]
+        func = _with_buffers(replayed(self, args).function(), args, binds)
         return IRModule({name: func.with_attr("global_symbol", name)})
 
     def to_schedule(self, args: Sequence[Any]) -> TirSchedule:
         """The Schedule on which all was replayed; its trace shows the steps."""
         return replayed(self, args).sch
+
+
+def _tensor_of(buffer: Buffer, binds: Mapping[Tensor, Buffer]) -> Tensor:
+    for tensor, given in binds.items():
+        if given is buffer:
+            return tensor
+    raise ValueError(f"buffer {buffer.name} is a parameter of no tensor: binds={{tensor: buffer}} "
+                     "says which one is in it")
+
+
+def _with_buffers(func: PrimFunc, args: Sequence[Any], binds: Mapping[Tensor, Buffer]) -> PrimFunc:
+    """A function of `args` whose parameters lie in the buffers that are given for them."""
+    places = {arg: param for arg, param in zip(args, func.params) if isinstance(arg, Tensor)}
+    new: dict[Buffer, Buffer] = {}
+    for tensor, buffer in binds.items():
+        if tensor not in places:
+            raise ValueError(f"binds= has a buffer for {tensor.name}, which is no parameter: the "
+                             "memory of other tensors is the schedule's")
+        own = func.buffer_map[places[tensor]]
+        if own.dtype != buffer.dtype or len(own.shape) != len(buffer.shape) or not all(
+                map(structural_equal, own.shape, buffer.shape)):
+            raise ValueError(f"binds= gives {tensor.name}, {own.dtype} of shape {own.shape}, the "
+                             f"buffer {buffer.name}, {buffer.dtype} of shape {buffer.shape}")
+        new[own] = buffer
+    if not new:
+        return func
+    body = substitute(func.body, {own.data: buffer.data for own, buffer in new.items()}, new)
+    return PrimFunc(func.params, body, func.ret_type,
+                    {p: new.get(b, b) for p, b in func.buffer_map.items()}, func.attrs)
 
 
 def _reduction_steps(stage: Stage) -> tuple[list, list, list, list]:

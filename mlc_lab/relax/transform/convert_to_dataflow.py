@@ -30,10 +30,15 @@ from .rewriting import (
 
 def ConvertToDataflow(min_size: int = 2) -> Pass:
     """Put runs of at least `min_size` bindings without effects or control flow into dataflow
-    blocks; neighbouring dataflow blocks are joined."""
+    blocks. Next to a dataflow block of the function's body, fewer are enough: they join it."""
     def convert(func: Function) -> Function:
-        new = map_blocks(func, lambda block: _split(block, min_size))
-        if new is func:
+        known = {id(b) for block in _dataflow_blocks(func) for b in block.bindings}
+        split = map_blocks(func, _split)
+        if split is func:
+            return func
+        joined = with_body(split, SeqExpr(join_blocks(split.body.blocks), split.body.body))
+        new = map_blocks(joined, lambda block: _kept(block, min_size, known))
+        if all(id(b) in known for block in _dataflow_blocks(new) for b in block.bindings):
             return func
         body = SeqExpr(join_blocks(new.body.blocks), new.body.body)
         return canonicalize(with_body(new, body))
@@ -42,8 +47,20 @@ def ConvertToDataflow(min_size: int = 2) -> Pass:
                               ConvertToDataflow.__doc__)
 
 
-def _split(block: BindingBlock, min_size: int) -> BindingBlock | list[BindingBlock]:
-    """An ordinary block as ordinary and dataflow blocks."""
+def _dataflow_blocks(func: Function) -> list[BindingBlock]:
+    found: list[BindingBlock] = []
+
+    def note(block: BindingBlock) -> BindingBlock:
+        if type(block) is DataflowBlock:
+            found.append(block)
+        return block
+
+    map_blocks(func, note)
+    return found
+
+
+def _split(block: BindingBlock) -> BindingBlock | list[BindingBlock]:
+    """An ordinary block as ordinary and dataflow blocks, of any size."""
     if type(block) is DataflowBlock:
         return block
     runs: list[tuple[bool, list[Binding]]] = []
@@ -53,13 +70,17 @@ def _split(block: BindingBlock, min_size: int) -> BindingBlock | list[BindingBlo
         if not runs or runs[-1][0] != pure:
             runs.append((pure, []))
         runs[-1][1].append(binding)
-    if not any(pure and len(run) >= min_size for pure, run in runs):
+    if not any(pure for pure, _ in runs):
         return block
-    blocks: list[BindingBlock] = []
-    for pure, run in runs:
-        kind = DataflowBlock if pure and len(run) >= min_size else BindingBlock
-        blocks.append(kind(run))
-    return join_blocks(blocks)
+    return [(DataflowBlock if pure else BindingBlock)(run) for pure, run in runs]
+
+
+def _kept(block: BindingBlock, min_size: int, known: set[int]) -> BindingBlock:
+    """A dataflow block that is large enough, or was one before; else an ordinary block."""
+    small = type(block) is DataflowBlock and len(block.bindings) < min_size
+    if small and not any(id(b) in known for b in block.bindings):
+        return BindingBlock(block.bindings)
+    return block
 
 
 __all__ = ["ConvertToDataflow"]

@@ -15,11 +15,12 @@ After::
         gv = R.call_packed("vm.builtin.make_shape", shape_heap, 2, 1, 1, 0, 4)
         alloc = R.vm.alloc_tensor(storage, 0, gv, R.dtype("float32"))
 
-The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and that
-dimensions agree. A dimension of `match_shape` is a code and a number: 0 must equal the number,
-1 is stored to that place of the heap, 2 may be anything, 3 must equal that place of the heap. A
-dimension of `make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also
-be 2 with the place of a float64.
+The arguments of a function are checked at its entry: kind, dtype, number of dimensions, and then
+that dimensions agree. So is its result, where it is declared to be more than what is known of it
+before. A dimension of `match_shape` is a code and a number: 0 must equal the number, 1 is stored to
+that place of the heap, 2 may be anything, 3 must equal that place of the heap. A dimension of
+`make_shape` is 0 with the number, or 1 with the place in the heap; a scalar may also be 2 with the
+place of a float64.
 """
 
 from __future__ import annotations
@@ -40,24 +41,29 @@ from ..expr import (
     Binding, BindingBlock, Call, DataTypeImm, Expr, ExternFunc, Function, If, MatchCast, PrimValue,
     SeqExpr, StringImm, Tuple, TupleGetItem, Var, VarBinding,
 )
+from ..op import null_value
 from ..op.base import call_builtin_with_ctx
 from ..struct_info import (
     FuncStructInfo, ObjectStructInfo, PrimStructInfo, ShapeExpr, ShapeStructInfo, StructInfo,
     TensorStructInfo, TupleStructInfo,
 )
+from ..struct_info_check import is_base_of
 from .lowering import VOID, all_bindings, for_effect
 from .rewriting import fresh_name, make_pass
 
 ASSERT_IMM, STORE, SKIP, ASSERT_HEAP = range(4)
 USE_IMM, LOAD, LOAD_FLOAT = range(3)
+#: a value, the dimensions or the scalar that it is to have, and where that is said
+_Match = tuple[Expr, Any, str]
 
 
 class _Lower:
     """Lowers one function. `added` collects the functions that compute dimensions."""
 
     def __init__(self, name: str, func: Function, taken: set[str],
-                 added: dict[GlobalVar, PrimFunc]) -> None:
+                 added: dict[GlobalVar, PrimFunc], contexts: bool) -> None:
         self.name, self.func, self.taken, self.added = name, func, taken, added
+        self.contexts = contexts
         self.slots: list[E.PrimExpr] = []
         self.ready: set[int] = set()
         self.heap: Any = None
@@ -113,6 +119,8 @@ class _Lower:
                 info(binding.struct_info)
         if type(self.func.body) is SeqExpr:
             expr(self.func.body.body)
+        if self.returns_more():
+            info(self.func.ret_struct_info)
 
     def emit(self, name: str, *args: object, out: StructInfo) -> Var:
         """What a function of the machine gives."""
@@ -140,45 +148,51 @@ class _Lower:
         name = fresh_name(self.taken, "shape_func")
         self.taken.add(name)
         var = GlobalVar(name)
-        self.added[var] = PrimFunc([heap], seq(*stores), attrs={
-            "global_symbol": name, "tir.is_scheduled": True, "tir.is_host_func": True})
+        self.added[var] = PrimFunc([heap], seq(*stores), attrs={"tir.is_host_func": 1})
         self.out.append(for_effect(Call(var, (self.heap,), struct_info=VOID)))
         self.ready.update(todo)
 
     # -- checks -----------------------------------------------------------------------------------
 
-    def check(self, value: Expr, info: StructInfo, context: str) -> None:
-        """Check that a value is of a kind, and learn the dimensions that it determines."""
-        again: list[tuple[Expr, Any, str]] = []
-        self._check(value, info, context, again)
+    def check(self, values: Sequence[tuple[Expr, StructInfo, str]]) -> None:
+        """Check that values are of their kinds, and learn the dimensions that these determine."""
+        matches: list[_Match] = []
+        for value, info, context in values:
+            self._check(value, info, context if self.contexts else "", matches)
+        again = [match for match in matches if self._match(*match)]
         self.compute()
-        for expr, values, what in again:
-            self._match(expr, values, what, None)
+        for match in again:
+            self._match(*match)
 
-    def _check(self, value: Expr, info: StructInfo, context: str, again: list) -> None:
+    def _check(self, value: Expr, info: StructInfo, context: str, matches: list[_Match]) -> None:
+        """Check a kind; what there is to compare of dimensions goes to `matches`."""
         if isinstance(info, TensorStructInfo):
             dtype = DataTypeImm(info.dtype) if info.dtype else self.null()
             self.do("vm.builtin.check_tensor_info", value, info.ndim, dtype, context)
             if type(info.shape) is ShapeExpr:
-                self._match(value, info.shape.values, context, again)
+                matches.append((value, info.shape.values, context))
         elif isinstance(info, ShapeStructInfo):
             self.do("vm.builtin.check_shape_info", value, info.ndim, context)
             if info.values is not None:
-                self._match(value, info.values, context, again)
+                matches.append((value, info.values, context))
         elif isinstance(info, TupleStructInfo):
             self.do("vm.builtin.check_tuple_info", value, len(info.fields_), context)
             for k, field in enumerate(info.fields_):
                 if _says_something(field):
-                    item = Var("item", field)
-                    self.out.append(VarBinding(item, TupleGetItem(value, k)))
-                    self._check(item, field, context, again)
+                    self._check(self._field(value, k, field), field, context, matches)
         elif isinstance(info, PrimStructInfo):
             self.do("vm.builtin.check_prim_value_info", value, DataTypeImm(info.dtype), context)
             if info.value is not None:
-                code, number = self._code(info.value)
-                self.do("vm.builtin.match_prim_value", value, self.heap, code, number, context)
+                matches.append((value, info.value, context))
         elif isinstance(info, FuncStructInfo):
             self.do("vm.builtin.check_func_info", value, context)
+
+    def _field(self, value: Expr, k: int, field: StructInfo) -> Expr:
+        if not isinstance(value.struct_info_, TupleStructInfo):  # known to be one when it runs
+            return self.emit("vm.builtin.tuple_getitem", value, k, out=ObjectStructInfo())
+        item = Var("item", field)
+        self.out.append(VarBinding(item, TupleGetItem(value, k)))
+        return item
 
     def _code(self, dim: E.PrimExpr) -> tuple[int, int]:
         number = as_int(dim)
@@ -192,16 +206,22 @@ class _Lower:
             return STORE, at
         return SKIP, 0
 
-    def _match(self, value: Expr, values: Any, context: str, again: list | None) -> None:
-        codes = [self._code(dim) for dim in values]
-        if any(code == SKIP for code, _ in codes) and again is not None:
-            again.append((value, values, context))
+    def _match(self, value: Expr, dims: Any, context: str) -> bool:
+        """Compare dimensions, or a scalar; whether some are not known yet."""
+        if isinstance(dims, E.PrimExpr):
+            code, number = self._code(dims)
+            self.do("vm.builtin.match_prim_value", value, self.heap, code, number, context)
+            return code == SKIP
+        codes = [self._code(dim) for dim in dims]
         flat = [n for pair in codes for n in pair]
         self.do("vm.builtin.match_shape", value, self.heap, len(codes), *flat, context)
+        return any(code == SKIP for code, _ in codes)
 
     def null(self) -> Var:
         """A null object."""
-        return self.emit("vm.builtin.null_value", out=ObjectStructInfo())
+        var = Var("gv", ObjectStructInfo())
+        self.out.append(VarBinding(var, null_value()))
+        return var
 
     # -- the program ------------------------------------------------------------------------------
 
@@ -239,10 +259,10 @@ class _Lower:
         value = binding.value
         if type(binding) is MatchCast:
             value = self.leaf(value)
-            self.check(value, binding.struct_info,
-                       f"ErrorContext(fn={self.name}, loc=match_cast, "
-                       f"annotation={_text(binding.struct_info)})")
-            self.out.append(VarBinding(binding.var, value))
+            self.check([(value, binding.struct_info,
+                         f"ErrorContext(fn={self.name}, loc=match_cast, "
+                         f"annotation={_text(binding.struct_info)})")])
+            self.out.append(MatchCast(binding.var, value, binding.struct_info))
             return
         if type(value) is Call:
             args = tuple(map(self.leaf, value.args))
@@ -264,13 +284,16 @@ class _Lower:
         self.out, self.ready = outer, ready
         return new
 
-    def sequence(self, body: Any) -> Any:
-        """A body: its bindings, then its value."""
+    def sequence(self, body: Any, result: StructInfo | None = None) -> Any:
+        """A body: its bindings, then its value, which is checked to be a `result`."""
         blocks = body.blocks if type(body) is SeqExpr else ()
         for block in blocks:
             for binding in block.bindings:
                 self.binding(binding)
         value = self.leaf(body.body if type(body) is SeqExpr else body)
+        if result is not None:
+            self.check([(value, result, f"ErrorContext(fn={self.name}, loc=return, "
+                                        f"annotation={_text(result)})")])
         return SeqExpr.from_fields((BindingBlock(self.out),), value, body.struct_info_)
 
     def run(self) -> Function:
@@ -283,16 +306,19 @@ class _Lower:
                 "vm.builtin.alloc_shape_heap", (PrimValue(len(self.slots)),), sinfo_args=heap)))
         else:
             self.heap = self.null()
-        again: list = []
-        for k, param in enumerate(self.func.params):
-            self._check(param, param.struct_info, (
-                f"ErrorContext(fn={self.name}, loc=param[{k}], param={param.name_hint}, "
-                f"annotation={_text(param.struct_info)})"), again)
-        self.compute()
-        for value, dims, context in again:
-            self._match(value, dims, context, None)
-        body = self.sequence(self.func.body)
-        return self.func.replace(body=body)
+        self.check([(param, param.struct_info, (
+            f"ErrorContext(fn={self.name}, loc=param[{k}], param={param.name_hint}, "
+            f"annotation={_text(param.struct_info)})"))
+            for k, param in enumerate(self.func.params)])
+        result = self.func.ret_struct_info if self.returns_more() else None
+        return self.func.replace(body=self.sequence(self.func.body, result))
+
+    def returns_more(self) -> bool:
+        """Whether the function is declared to give what is not known of its value before it runs.
+        """
+        body = self.func.body
+        have = (body.body if type(body) is SeqExpr else body).struct_info_
+        return have is not None and not is_base_of(self.func.ret_struct_info, have)
 
 
 def _builtin(name: str, args: Sequence[Any], out: StructInfo) -> Call:
@@ -319,13 +345,13 @@ def _text(info: StructInfo) -> str:
         return type(info).__name__
 
 
-def _rewrite(mod: IRModule, ctx: PassContext) -> IRModule:
+def _rewrite(mod: IRModule, contexts: bool) -> IRModule:
     taken = {v.name_hint for v in mod.functions}
     added: dict[GlobalVar, PrimFunc] = {}
     functions: dict[Any, Any] = {}
     for var, func in mod.functions.items():
         if isinstance(func, Function):
-            func = _Lower(var.name_hint, func, taken, added).run()
+            func = _Lower(var.name_hint, func, taken, added, contexts).run()
         functions[var] = func
     functions.update(added)
     return IRModule(functions, mod.attrs, mod.global_infos)
@@ -334,6 +360,11 @@ def _rewrite(mod: IRModule, ctx: PassContext) -> IRModule:
 def VMShapeLower(*, emit_err_ctx: bool = True) -> Pass:
     """Symbolic dimensions become numbers in a table that the function fills as it runs.
 
-    The file's text has an example.
+    emit_err_ctx: whether checks say where they stand, for the text of their errors. The file's
+    text has an example.
     """
-    return make_pass("VMShapeLower", _rewrite, __doc__)
+
+    def run(mod: IRModule, ctx: PassContext) -> IRModule:
+        return _rewrite(mod, emit_err_ctx)
+
+    return make_pass("VMShapeLower", run, __doc__)

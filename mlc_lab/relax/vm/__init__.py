@@ -2,6 +2,7 @@
 
     bytecode.py    what an executable is: functions as lists of instructions, constants, kernels
     codegen.py     from lowered Relax to bytecode
+    exec_builder.py  bytecode written by hand, instruction by instruction
     builtins.py    what the machine does itself: memory, shapes, tuples, closures
     machine.py     VirtualMachine: registers, calls, stateful use
     native.py      the compiled form: a function's bytecode as one native function

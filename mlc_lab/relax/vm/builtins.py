@@ -288,7 +288,9 @@ def read_if_cond(cond: Any) -> int:
 
 
 def make_closure(vm: VirtualMachine, func: Any, *args: object) -> Closure:
-    """A closure of a function of the machine."""
+    """A closure of a function of the machine; bytecode that is written by hand leaves out `vm`."""
+    if isinstance(getattr(vm, "vm_name", None), str):  # the function
+        vm, func, args = vm.vm, vm, (func, *args)
     return Closure(vm, getattr(func, "vm_name", str(func)), args)
 
 

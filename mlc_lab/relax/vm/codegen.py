@@ -46,12 +46,13 @@ class VMCodegenError(MLCError, ValueError):
 
 
 @grows_stack
-def generate(mod: IRModule) -> Executable:
-    """The bytecode of every Relax function of a lowered module (without kernels).
+def generate(mod: IRModule, into: Executable | None = None) -> Executable:
+    """The bytecode of every Relax function of a lowered module (without kernels), in an executable
+    of its own or in one that is given.
 
     Raises VMCodegenError, naming every operator that has no implementation.
     """
-    executable = Executable()
+    executable = Executable() if into is None else into
     _check_operators(mod)
     for var, func in mod.functions.items():
         if isinstance(func, Function):
@@ -254,7 +255,7 @@ class _Function:
             args = [Arg("r", VM_REGISTER), self.value(op), *(self.value(a) for a in call.args)]
             return "vm.builtin.invoke_closure", args
         name = op.name if isinstance(op, E.Op) else type(op).__name__
-        if name == "relax.vm.kill_object":
+        if name in ("relax.vm.kill_object", "relax.null_value"):
             return "vm.builtin.null_value", []
         if name == "relax.vm.alloc_storage":
             args = [self.value(a) for a in call.args]
@@ -270,7 +271,7 @@ class _Function:
         raise VMCodegenError(f"{self.out.name}: operator {name} has no bytecode")
 
 
-_KNOWN = {*_OPERATORS, "relax.vm.kill_object", "relax.vm.alloc_storage",
+_KNOWN = {*_OPERATORS, "relax.vm.kill_object", "relax.null_value", "relax.vm.alloc_storage",
           "relax.call_builtin_with_ctx"}
 
 

@@ -55,7 +55,7 @@ class Exporter:
                     with bb.function("_initialize_effect", []):
                         with bb.dataflow():
                             first = [v for name, e in effects for v in e.emit_init(name, bb)]
-                            out = bb.emit_output(RelaxTuple(first))
+                            out = bb.emit_output(bb.emit(RelaxTuple(first)))
                         bb.emit_func_output(out)
                 for name, method in zip(module.method_names, module.method_specs):
                     _Method(bb, name, method, params, effects).write()
