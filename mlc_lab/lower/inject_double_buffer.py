@@ -86,6 +86,7 @@ class _Inject(Mutator):
 
     def visit_For(self, node: For) -> Stmt:
         loop = super().visit_For(node)
+        assert type(loop) is For
         if loop.kind is not ForKind.SERIAL or as_int(loop.min) != 0 or leaves_loop(loop.body):
             return loop
         scopes = _scopes(loop.body)

@@ -287,7 +287,7 @@ def read_if_cond(cond: Any) -> int:
     return int(bool(cond))
 
 
-def make_closure(vm: VirtualMachine, func: Any, *args: object) -> Closure:
+def make_closure(vm: Any, func: Any, *args: object) -> Closure:
     """A closure of a function of the machine; bytecode that is written by hand leaves out `vm`."""
     if isinstance(getattr(vm, "vm_name", None), str):  # the function
         vm, func, args = vm.vm, vm, (func, *args)
