@@ -447,16 +447,12 @@ export class Card {
     const marks = this.model.get("marks");
     const before = this.task.before;
     const known = marks.rows ? marks : before;
-    sure(this.points).textContent = !known
-      ? ""
-      : marks.rows
-        ? t("{points} of {of} points", { points: known.points, of: known.of })
-        : t("reached before: {points} of {of} points", { points: known.points, of: known.of });
+    sure(this.points).textContent = known
+      ? (marks.rows ? "" : t("before: ")) + t("{points} of {of} points", known)
+      : "";
     if (this.model.get("busy")) return this.drawComing();
     if (!marks.rows && this.task.outdated)
-      this.status.textContent = t(
-        "This answers an earlier version of the exercise: check it anew.",
-      );
+      this.status.textContent = t("This answers an earlier version: check it anew.");
     if (!marks.rows)
       return this.rows.replaceChildren(...this.task.rows.map((row) => waiting(row, false)));
     const stale = marks.n !== this.n;

@@ -56,9 +56,13 @@ def register_workload(func: Any = None, f: Callable | None = None, override: boo
 class TunedSchedule(Schedule):
     """A schedule that `build(sch, args)` and `lower(sch, args)` take like one of te."""
 
-    def to_module(self, args: object, name: str = "main") -> IRModule:
-        """The scheduled module."""
+    def to_module(self, args: object, name: str = "main", binds: object = None) -> IRModule:
+        """The scheduled module. Raises ValueError for `binds`: its buffers are those it was tuned
+        with."""
         del args
+        if binds:
+            raise ValueError("a schedule that a search found keeps its buffers; binds= is of "
+                             "te.create_schedule")
         return IRModule({name: self.mod["main"].with_attr("global_symbol", name)})
 
 

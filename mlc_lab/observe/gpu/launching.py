@@ -194,8 +194,8 @@ class Program:
         own = None if self.given is None else self.given[at]
         if buffer is None:
             return own if own is not None else 1
-        array = self._random(buffer, at) if own is None else np.ascontiguousarray(
-            own.numpy() if hasattr(own, "numpy") else own)
+        array = self._random(buffer, at) if own is None else np.asarray(
+            own.numpy() if hasattr(own, "numpy") else own, order="C")  # keeps having no dimensions
         address = driver.allocate(array.nbytes)
         self.addresses.append(address)
         driver.arrays[address] = array.reshape(-1).view(np.uint8).copy()
