@@ -363,13 +363,13 @@ class Analyzer:
         of variables."""
         facts = [e for e in self.rewriter.literals if isinstance(e, CmpOp) and (
             e.a.dtype in INDEX_DTYPES and not self.may_wrap(e.a, e.b))]
-        loops = [(v, self.floored(r.min), self.floored(r.extent)) for v, r in self.ranges.items()]
-        if not (facts or any(type(extent) is not IntImm for _, _, extent in loops)) or (
+        if not (facts or any(type(r.extent) is not IntImm for r in self.ranges.values())) or (
                 not isinstance(cond, CmpOp) or cond.a.dtype not in INDEX_DTYPES
                 or self.may_wrap(cond.a, cond.b)):
             return False
         if type(cond) is NE:
             return self._follows(LT(cond.a, cond.b)) or self._follows(LT(cond.b, cond.a))
+        loops = [(v, self.floored(r.min), self.floored(r.extent)) for v, r in self.ranges.items()]
         return follows(self.floored(cond), loops, [self.floored(e) for e in facts])
 
     def floored(self, e: Any) -> Any:

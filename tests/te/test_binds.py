@@ -51,3 +51,11 @@ def test_only_parameters_have_buffers():
         lower(s, [A, B], binds={C: tir.decl_buffer(C.shape, C.dtype)})
     with pytest.raises(ValueError, match="a parameter of no tensor"):
         lower(s, [A, tir.decl_buffer(B.shape, B.dtype)])
+
+
+def test_one_buffer_is_not_given_to_two_tensors():
+    """A function is promised that its parameters share no memory."""
+    A, C, s = doubled()
+    both = tir.decl_buffer(A.shape, A.dtype)
+    with pytest.raises(ValueError, match="to two tensors"):
+        lower(s, [A, C], binds={A: both, C: both})

@@ -35,8 +35,10 @@ def looked_at(name: str, run: Callable[..., Any], races_of: Callable[[Sequence[A
         when = os.environ.get("MLC_LAB_RACES") or _WHEN[0]
         if when not in _WHEN:
             raise ValueError(f"MLC_LAB_RACES is {when!r}: it is {', '.join(_WHEN[:-1])} or none")
-        key = tuple(tuple(a.shape) if hasattr(a, "shape") else a for a in args)
-        if when != "none" and key not in seen and len(seen) < _MOST_CALLS:
+        key = None
+        if when != "none" and len(seen) < _MOST_CALLS:
+            key = tuple(tuple(a.shape) if hasattr(a, "shape") else a for a in args)
+        if key is not None and key not in seen:
             seen.add(key)
             found = races_of(args, when == "small")
             if found:
