@@ -512,8 +512,8 @@ def _with_buffers(func: PrimFunc, args: Sequence[Any], binds: Mapping[Tensor, Bu
             raise ValueError(f"binds= gives {tensor.name}, {own.dtype} of shape {own.shape}, the "
                              f"buffer {buffer.name}, {buffer.dtype} of shape {buffer.shape}")
         if buffer in new.values():
-            raise ValueError(f"binds= gives buffer {buffer.name} to two tensors: each has memory of "
-                             "its own")
+            raise ValueError(f"binds= gives buffer {buffer.name} to two tensors: each has memory "
+                             "of its own")
         new[own] = buffer
     if not new:
         return func
