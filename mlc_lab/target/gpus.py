@@ -1,16 +1,25 @@
-"""What is known of NVIDIA's GPUs beyond their limits: processors, clocks, memory, caches.
+"""What is known of GPUs beyond their limits: processors, clocks, memory, caches.
 
-Multiprocessors, clocks (boost) and memory are from NVIDIA's white papers and product pages on the
+NVIDIA's: multiprocessors, clocks (boost) and memory are from NVIDIA's white papers and product pages on the
 Pascal, Turing, Volta, Ampere, Ada and Hopper architectures. Warps, blocks, registers and shared
 memory of a multiprocessor are from the CUDA C++ Programming Guide, "Technical Specifications per
 Compute Capability"; how registers and shared memory are handed out, from NVIDIA's occupancy
 calculator. Throughputs are from the same guide's table "Arithmetic Instructions".
 
+Intel's: hardware threads, work-groups and local memory of an Xe core are from the GPU Occupancy
+Calculator of the oneAPI samples; vector engines of 8 lanes with 2 for special functions, 4 KiB of
+registers a thread, 192 KiB of cache and local memory and 16 MiB of second level from Intel's
+presentations of Xe-LP and Xe-HPG (2020, 2021); clocks and bandwidths from its product pages (Iris
+Xe: of the Core i7-1185G7). A warp here is two sub-groups of 16.
+
+Apple's: cores, peaks, threads in flight (24,576 on 8 cores) and bandwidths are from its announcements
+of M1 (2020), M2 (2022) and M3 (2023). What a maker does not publish is in `GPU.assumed`, and those
+of `USUAL` stand for it. Qualcomm publishes neither processors nor clocks of Adreno; lavapipe and
+SwiftShader run on the CPU: `gpu_of` gives `USUAL` for these, by its own name.
+
 Latencies are those that microbenchmarks found: Z. Jia et al., "Dissecting the NVIDIA Volta GPU
 Architecture via Microbenchmarking" (2018) and "Dissecting the NVidia Turing T4 GPU via
 Microbenchmarking" (2019). They stand for all generations here.
-
-GPUs of other makers have no figures here: `gpu_of` gives `USUAL` for them, by its own name.
 """
 
 from __future__ import annotations
@@ -94,6 +103,23 @@ _FIGURES: dict[str, tuple[int, int, int]] = {
     "nvidia/nvidia-a100": (108, 1410, 1555), "nvidia/nvidia-h100": (132, 1980, 3350),
     "nvidia/jetson-agx-xavier": (8, 1377, 137),
 }
+_XE = {"fp32": 128, "special": 32, "integer": 128, "schedulers": 4, "shared_unit": _KIB}
+_XE_HPG = Multiprocessor(64, 128, 128 * _KIB, 192 * _KIB, registers=131072, **_XE)
+_XE_LP = Multiprocessor(56, 112, 64 * _KIB, 96 * _KIB, registers=114688, **_XE)
+_APPLE = Multiprocessor(96, 16, 64 * _KIB, 96 * _KIB, fp32=128, integer=128)
+
+_UNKNOWN_OF_APPLE = ("registers", "shared memory", "caches", "special functions")
+#: tag -> (processor, how many, peak in GFLOP/s, memory bandwidth in GB/s, KiB of the second level,
+#: what is not published)
+_OTHERS: dict[str, tuple[Multiprocessor, int, int, float, int, tuple[str, ...]]] = {
+    "intel/arc-a770": (_XE_HPG, 32, 17203, 560, 16384, ()),
+    "intel/iris-xe": (_XE_LP, 6, 2074, 68.3, 5632, ("caches",)),
+    "apple/m1-gpu": (_APPLE, 8, 2600, 66.7, 5632, _UNKNOWN_OF_APPLE),
+    "apple/m2-gpu": (_APPLE, 10, 3600, 100, 5632, _UNKNOWN_OF_APPLE),
+    "apple/m3-gpu": (_APPLE, 10, 3600, 100, 5632, ("peak", *_UNKNOWN_OF_APPLE)),
+}
+#: tags of the same GPU
+_SAME = {"apple/m1-gpu-restricted": "apple/m1-gpu"}
 #: the GPU whose figures are taken where the target names none that is known
 USUAL = "nvidia/geforce-rtx-2080-ti"
 
@@ -120,6 +146,8 @@ class GPU:
     special_latency: int = 18
     #: bytes that a multiprocessor gets from the second-level cache in a cycle
     l2_bytes_a_cycle: int = 64
+    #: what its maker does not publish, beside latencies: those of `USUAL`
+    assumed: tuple[str, ...] = ()
 
     @property
     def peak_flops(self) -> float:
@@ -133,17 +161,23 @@ def _capability(tag: str) -> int:
 
 def _like(tag: str) -> str:
     """The GPU whose figures stand for one: its own; else those of one whose compute capability is
-    the nearest, `USUAL` among several; `USUAL` for what is no GPU of NVIDIA's."""
-    if tag in _FIGURES or tag not in NVIDIA_TAGS:
-        return tag if tag in _FIGURES else USUAL
+    the nearest, `USUAL` among several; `USUAL` for what no figures are known of."""
+    tag = _SAME.get(tag, tag)
+    if tag in _FIGURES or tag in _OTHERS:
+        return tag
+    if tag not in NVIDIA_TAGS:
+        return USUAL
     wanted = _capability(tag)
     return min([USUAL, *_FIGURES], key=lambda other: abs(_capability(other) - wanted))
 
 
 def gpu_of(target: Target) -> GPU:
-    """The GPU that a target names, or the one whose figures stand for it, as its name says; with
-    the target's own warp."""
+    """The GPU that a target names, or the one whose figures stand for it, as its name says."""
     tag = _like(target.tag)
+    if tag in _OTHERS:
+        processor, count, gflops, bandwidth, l2_kib, assumed = _OTHERS[tag]
+        clock = gflops * 1e9 / (2 * processor.fp32 * count)
+        return GPU(tag, processor, count, clock, bandwidth * 1e9, l2_kib * _KIB, assumed=assumed)
     count, clock, bandwidth = _FIGURES[tag]
     known: dict[str, Any] = NVIDIA_TAGS[tag]
     return GPU(tag, MULTIPROCESSORS[known["arch"].removesuffix("a")], count, clock * 1e6,

@@ -144,13 +144,33 @@ def test_figures_of_gpus_are_their_own_or_of_one_of_their_generation():
     assert stand_for["nvidia/nvidia-b100"].name == "nvidia/nvidia-h100"
     assert stand_for["nvidia/geforce-gtx-titan-x"].name == "nvidia/geforce-gtx-1080-ti"
     assert all(g.processors > 0 and g.clock > 1e9 and g.bandwidth > 1e11 for g in gpus)
-    assert gpu_of(Target("webgpu")).name == USUAL
+    assert gpu_of(Target("webgpu")).name == gpu_of(Target("qcom/adreno")).name == USUAL
     # 2 x lanes x processors x clock, as the white papers have the peaks in TFLOP/s
     peak = {g.name: 2 * g.processor.fp32 * g.processors * g.clock / 1e12 for g in gpus}
     assert round(peak["nvidia/nvidia-a100"], 1) == 19.5
     assert round(peak["nvidia/geforce-rtx-4090"], 1) == 82.6
     assert round(peak["nvidia/nvidia-v100"], 1) == 15.7
     assert round(peak["nvidia/nvidia-t4"], 1) == 8.1
+
+
+def test_figures_of_other_makers_are_what_they_publish_and_say_what_they_do_not():
+    from mlc_lab.target.gpus import gpu_of
+
+    def peak(tag):
+        return round(gpu_of(Target(tag)).peak_flops / 1e12, 1)
+
+    # as their announcements and product pages have them, in TFLOP/s and GHz
+    assert peak("apple/m1-gpu") == peak("apple/m1-gpu-restricted") == 2.6
+    assert peak("apple/m2-gpu") == 3.6 and peak("intel/arc-a770") == 17.2
+    assert round(gpu_of(Target("intel/arc-a770")).clock / 1e9, 2) == 2.1
+    assert round(gpu_of(Target("intel/iris-xe")).clock / 1e9, 2) == 1.35
+    m1 = gpu_of(Target("apple/m1-gpu"))
+    assert m1.processors * m1.processor.warps * m1.warp == 24576  # threads in flight
+    arc = gpu_of(Target("intel/arc-a770"))
+    assert arc.processor.warps * arc.warp == 128 * 16  # threads of a core, sub-groups of 16
+    assert not arc.assumed and "registers" in m1.assumed
+    assert "peak" in gpu_of(Target("apple/m3-gpu")).assumed
+
 
 
 def test_tags_are_listed_and_a_name_of_ones_own_stands_for_a_target():

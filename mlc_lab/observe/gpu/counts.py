@@ -317,6 +317,19 @@ def _collect(launch: Launch, gpu: GPU, counter: _Counter, run: Lockstep, warps: 
         run.own_words, last)
 
 
+def _of_whom(where: Target, gpu: GPU) -> tuple[str, ...]:
+    """What is to be known of whose figures they are, if they are not all the target's own."""
+    if gpu.assumed:
+        return (text("Its maker does not publish all of {target}: {missing} and latencies are "
+                     "those of {gpu}.", "views").format(
+                         target=gpu.name, missing=", ".join(gpu.assumed), gpu=USUAL),)
+    if gpu.name != where.tag:
+        return (text("The target {target} does not say which GPU, or its figures are not known: "
+                     "those of {gpu} are taken.", "views").format(
+                         target=repr(where.tag or where.kind.name), gpu=gpu.name),)
+    return ()
+
+
 def count_gpu(program: object, target: TargetLike = "cuda", *,
               sizes: Mapping[str, int] | None = None, arrays: Sequence[Any] | None = None,
               quick: bool = False) -> GPUCounts:
@@ -328,7 +341,7 @@ def count_gpu(program: object, target: TargetLike = "cuda", *,
         Its loops are bound to blocks and threads.
     target : Target or str
         A GPU by its tag, or a kind such as "cuda" or "webgpu"; figures of the GPU are then those of
-        `mlc_lab.target.gpus.USUAL`.
+        `mlc_lab.target.gpus.USUAL`. The notes of the counts say whose they are.
     sizes : dict
         Values of symbolic sizes, by name.
     arrays : list
@@ -351,11 +364,7 @@ def count_gpu(program: object, target: TargetLike = "cuda", *,
     kernels: list[KernelCounts] = []
     Program(program, where, sizes, arrays).run(
         lambda launch: kernels.append(count_launch(launch, gpu, quick)))
-    notes = () if where.tag == gpu.name else (
-        text("The target {target} does not say which GPU, or its figures are not known: those of "
-             "{gpu} are taken.", "views").format(
-                 target=repr(where.tag or where.kind.name), gpu=USUAL),)
-    return GPUCounts(tuple(kernels), notes)
+    return GPUCounts(tuple(kernels), _of_whom(where, gpu))
 
 
 def time_of_call(mod: IRModule, target: Target, name: str, args: Sequence[Any]

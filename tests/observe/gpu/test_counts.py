@@ -211,6 +211,20 @@ def test_counts_are_the_same_every_time_and_a_table_shows_them():
         assert word in text
 
 
+@pytest.mark.parametrize("target, said", [
+    ("nvidia/geforce-rtx-2080-ti", []), ("intel/arc-a770", []),
+    ("nvidia/geforce-rtx-3070-ti", ["those of nvidia/geforce-rtx-3060 are taken"]),
+    ("webgpu", ["those of nvidia/geforce-rtx-2080-ti are taken"]),
+    ("apple/m2-gpu", ["does not publish all of apple/m2-gpu: registers, shared memory"]),
+    ("intel/iris-xe", ["all of intel/iris-xe: caches and latencies"]),
+])
+def test_counts_say_whose_figures_they_are(target, said):
+    counts = tvm.count_gpu(tiled(), target=target)
+    assert len(counts.notes) == len(said)
+    for note, words in zip(counts.notes, said, strict=True):
+        assert words in note
+
+
 def test_what_cannot_be_counted_is_refused():
     with pytest.raises(OutOfBounds, match=r"threadIdx.x = 31 loads element 32 of A, which has 32"):
         tvm.count_gpu(copies("t + 1", size=32))
