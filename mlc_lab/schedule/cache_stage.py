@@ -26,6 +26,7 @@ from .guards import is_block
 from .move import replace_loop
 from .provenance import came_from
 from .rewrite import with_regions
+from .evaluable import is_evaluable
 from .state import ScheduleState, StmtSRef, child_realizes, swap
 from .truth import undeclared, with_true_regions
 
@@ -123,7 +124,8 @@ def _relaxed_over(scope: str, thread_tag: str) -> bool:
 
 def region_at(state: ScheduleState, block: StmtSRef, region: BufferRegion, stop: StmtSRef
               ) -> tuple[Range, ...]:
-    """What `block` touches of a buffer in one iteration of `stop` (a loop or its scope)."""
+    """What `block` touches of a buffer in one iteration of `stop` (a loop or its scope). All of a
+    dimension where its ends cannot be evaluated there."""
     realize = state.realize_of(block)
     binding = {iv.var: v for iv, v in zip(block.stmt.iter_vars, realize.iter_values)}
     analyzer = Analyzer()
@@ -146,7 +148,8 @@ def region_at(state: ScheduleState, block: StmtSRef, region: BufferRegion, stop:
                                        analyzer)
     out: list[Range] = []
     for found, dim in zip(sets, region.buffer.shape):
-        if found.has_lower_bound() and found.has_upper_bound():
+        if found.has_lower_bound() and found.has_upper_bound() and (
+                is_evaluable(found, state, stop, analyzer)):
             low = analyzer.simplify(found.min_value)
             out.append(Range.from_min_extent(low, analyzer.simplify(
                 op.add(op.sub(found.max_value, low), 1))))

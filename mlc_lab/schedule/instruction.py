@@ -448,7 +448,7 @@ def _float_text(value: float) -> str:
 
 
 def _size_text(var: Var) -> str:
-    """A variable of the function, such as a size, which is found by its name at replay."""
+    """A variable of the program, such as a size, which is found by its name at replay."""
     return f'T.Var("{var.name}", "{var.dtype}")'
 
 

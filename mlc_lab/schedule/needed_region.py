@@ -16,9 +16,10 @@ from ..arith import (
 )
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import BufferLoad, FloorDiv, IntImm, PrimExpr, Range, Var
-from ..tir.functor import free_vars, pre_order, substitute, uses_var
+from ..tir.expr import FloorDiv, IntImm, PrimExpr, Range, Var
+from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import Block, BufferRegion, For
+from .evaluable import is_evaluable, loads_in
 from .state import ScheduleState, StmtSRef
 
 
@@ -46,11 +47,11 @@ def needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners:
                                            substitute(r.extent, binding)) for r in region.region]
             sets = estimate_region_upper_bound(bound, domains, predicate, analyzer)
             sets = [_clip(s, dim, analyzer) for s, dim in zip(sets, region.buffer.shape)]
-            if any(map(_memory_in, sets)):
-                changed = _changed_under(state, block, loop)
-                sets = [s if changed.isdisjoint(_memory_in(s)) and _can_be_read(s, analyzer)
-                        else _clip(IntSet.everything(), dim, analyzer)
-                        for s, dim in zip(sets, region.buffer.shape)]
+            changed = _changed_under(state, block, loop) if any(map(loads_in, sets)) else set()
+            sets = [s if is_evaluable(s, state, loop, analyzer) and (
+                        changed.isdisjoint(n.buffer.data for n in loads_in(s)))
+                    else _clip(IntSet.everything(), dim, analyzer)
+                    for s, dim in zip(sets, region.buffer.shape)]
             if region.buffer in out:
                 sets = [union([a, b]) for a, b in zip(out[region.buffer], sets)]
             out[region.buffer] = sets
@@ -62,24 +63,6 @@ def _changed_under(state: ScheduleState, block: Block, loop: StmtSRef) -> set[Va
     graph = state.scope(state.scope_root(loop))
     return set(graph.site(block).writes).union(
         *(site.writes for site in graph.sites if loop.stmt in site.loops))
-
-
-def _memory_in(found: IntSet) -> set[Var]:
-    """The memory that the ends of an interval are read from."""
-    return {n.buffer.data for n in _loads_in(found)}
-
-
-def _loads_in(found: IntSet) -> list[BufferLoad]:
-    return [n for end in (found.min_value, found.max_value)
-            if type(end) is not IntImm and type(end) is not Var
-            for n in pre_order(end) if type(n) is BufferLoad]
-
-
-def _can_be_read(found: IntSet, analyzer: Analyzer) -> bool:
-    """Whether the ends of an interval may be read in each iteration of the loops around: a partner
-    may read them under a condition only, as in `if_then_else(v < n, B[at[v]], 0)`."""
-    return all(analyzer.can_prove(op.logical_and(op.less_equal(0, i), op.less(i, dim)))
-               for n in _loads_in(found) for i, dim in zip(n.indices, n.buffer.shape))
 
 
 def _closed_over(predicate: PrimExpr, domains: dict[Var, Range]) -> PrimExpr:

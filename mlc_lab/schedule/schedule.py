@@ -426,8 +426,9 @@ class Schedule(Primitives):
         """An argument as the trace writes it."""
         return python_text(value, self._names)
 
-    def size_named(self, name: str) -> Var | None:
-        """The variable of that name in the shapes or among the parameters of the functions."""
+    def variable_named(self, name: str, at: BlockRV | LoopRV | None = None) -> Var | None:
+        """The variable of that name in the shapes or among the parameters of the functions, or,
+        nearest first, of a loop or block around the block or loop `at`."""
         functions = self.state.mod.functions
         first = [functions[self._working_on]] if self._working_on in functions else []
         for func in (*first, *functions.values()):
@@ -436,6 +437,12 @@ class Schedule(Primitives):
                 for var in (*func.params, *(v for d in shapes for v in free_vars(d))):
                     if var.name == name and var.dtype != "handle":
                         return var
+        around = self.state.ancestors(self.get_sref(at)) if at is not None else ()
+        for stmt in (sref.stmt for sref in around):
+            own = [stmt.loop_var] if type(stmt) is For else [iv.var for iv in stmt.iter_vars]
+            for var in own:
+                if var.name == name:
+                    return var
         return None
 
     def apply_trace(self, trace: Trace | str | Sequence[Any]) -> None:

@@ -268,14 +268,15 @@ class _Decisions(dict[Any, Any]):
 
 class ReplayTable(dict[Any, Any]):
     """What variables of a trace stand for in a schedule: RVs as they are entered, sizes of the
-    function by their names."""
+    function and variables around the block or loop of an instruction by their names."""
 
     def __init__(self, sch: Any, known: Any = ()) -> None:
         super().__init__(known)
         self.sch = sch
+        self.place: BlockRV | LoopRV | None = None  # of the instruction that is translated
 
     def __missing__(self, var: Any) -> Any:
-        found = self.sch.size_named(var.name) if isinstance(var, Var) else None
+        found = self.sch.variable_named(var.name, self.place) if isinstance(var, Var) else None
         if found is None:
             raise KeyError(var)
         return found
@@ -284,7 +285,8 @@ class ReplayTable(dict[Any, Any]):
 def translate_argument(value: Any, table: ReplayTable) -> Any:
     """A recorded argument with new RVs for those in it, and sizes of the module that it meets."""
     if isinstance(value, (BlockRV, LoopRV)):
-        return table[value]
+        table.place = table[value]
+        return table.place
     if isinstance(value, Var):
         # another decision may have made a loop of a sampled place that was none
         with contextlib.suppress(KeyError):

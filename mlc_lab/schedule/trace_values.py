@@ -92,7 +92,7 @@ class ValueReader:
                 node.func, "id", None)
             args = [self.of(a) for a in node.args]
             if name == "Var" and len(args) == 2 and args[1] in ("int32", "int64"):
-                return Var(str(args[0]), args[1])  # a size of the function: see ReplayTable
+                return Var(str(args[0]), args[1])  # found by its name: see ReplayTable
             if name in ("min", "max") and len(args) == 2:
                 return (op.min_value_of if name == "min" else op.max_value_of)(*args)
             if name in ("Cast", "cast") and len(args) == 2 and args[0] in _TYPES:

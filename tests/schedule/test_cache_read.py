@@ -1,5 +1,6 @@
 """cache_read: readers of a buffer read a copy of it."""
 
+import numpy as np
 import pytest
 
 from mlc_lab.schedule import Schedule, ScheduleError
@@ -7,7 +8,7 @@ from mlc_lab.schedule.truth import undeclared
 from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
-from .common import chain, check, kept, matmul, mm_relu
+from .common import chain, check, check_compiled, kept, matmul, mm_relu
 
 
 def start(func):
@@ -243,3 +244,24 @@ def main(A: T.Buffer((24,), "float32"), B: T.Buffer((24,), "float32"),
 """)
     sch = kept(func, lambda s: s.cache_read("B", 0, "global"))
     assert sch.get(sch.get_block("C")).reads[0].buffer.name == "A"
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_copy_is_not_placed_by_a_division_that_only_the_reader_can_do(n):
+    before = from_source("""
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 4))
+    C = T.match_buffer(c, (4, 4))
+    for i in range(4):
+        with T.block("outer"):
+            vi = T.axis.spatial(4, i)
+            for j in range(n):
+                with T.block("C"):
+                    vj = T.axis.opaque(n, j)
+                    C[vi, vj % 4] = A[vi % n, vj % 4]
+""")
+    sch, before = start(before)
+    sch.cache_read("C", 0, "local")
+    check_compiled(sch, before, np.ones((n, 4), "float32"), np.zeros((4, 4), "float32"))

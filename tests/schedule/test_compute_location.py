@@ -490,3 +490,53 @@ def test_rows_that_were_read_one_a_turn_are_not_all_read_in_each():
     refused(rows_in_turns, lambda sch: sch.reverse_compute_at("D", sch.get_loops("C")[1]),
             "runs_in_its_turn")
     kept(rows_of_what_stays, lambda sch: sch.reverse_compute_at("D", sch.get_loops("C")[1]))
+
+
+WRAPPED = """
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 4))
+    C = T.match_buffer(c, (4, 4))
+    P = T.alloc_buffer((n, 4))
+    for i, j in T.grid(n, 4):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = A[vi, vj] + T.float32(1)
+    for i, j, k in T.grid(4, 4, n):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + P[vi % n, vj] * P[vk, vj]
+"""
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_producer_is_not_placed_by_a_division_that_only_the_reader_can_do(n):
+    sch = Schedule(from_source(WRAPPED))
+    before = sch.mod
+    sch.compute_at("P", sch.get_loops("C")[0])
+    arguments = [np.ones((n, 4), "float32"), np.zeros((4, 4), "float32")]
+    check_compiled(sch, before, *arguments)
+
+
+def test_a_divisor_that_a_loop_around_is_as_long_as_is_not_zero():
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(a: T.handle, c: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 4))
+    C = T.match_buffer(c, (n * 4,))
+    P = T.alloc_buffer((n, 4))
+    for i, j in T.grid(n, 4):
+        with T.block("P"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            P[vi, vj] = A[vi, vj] + T.float32(1)
+    for i in range(4 * n):
+        with T.block("C"):
+            vi = T.axis.spatial(4 * n, i)
+            C[vi] = P[vi % n, 0]
+"""))
+    sch.compute_at("P", sch.get_loops("C")[0])
+    assert all(int(sch.get(loop).extent) == 1 for loop in sch.get_loops("P")[1:2])

@@ -347,3 +347,24 @@ def test_a_size_of_the_function_in_an_argument_is_found_by_its_name():
             again = Schedule(other)
             trace.apply_to_schedule(again)
             assert_structural_equal(again.mod, sch.mod)
+
+
+def test_a_variable_around_a_block_is_found_by_its_name():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), C: T.Buffer((4, 4), "float32")):
+    for i in range(4):
+        with T.block("outer"):
+            vi = T.axis.spatial(4, i)
+            for j in range(4):
+                with T.block("C"):
+                    vj = T.axis.spatial(4, j)
+                    C[vi, vj] = A[vi, vj]
+""")
+    sch = Schedule(func)
+    outer = sch.get(sch.get_block("outer")).iter_vars[0].var
+    sch.annotate_buffer_access("C", 0, "read", lambda v: [(outer, outer + 1), (0, 4)])
+    for trace in (Trace.from_json(sch.trace.as_json()), Trace.from_python(str(sch.trace))):
+        again = Schedule(func)
+        trace.apply_to_schedule(again)
+        assert_structural_equal(again.mod, sch.mod)
