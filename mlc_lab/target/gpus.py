@@ -1,7 +1,7 @@
 """What is known of GPUs beyond their limits: processors, clocks, memory, caches.
 
-NVIDIA's: multiprocessors, clocks (boost) and memory are from NVIDIA's white papers and product pages on the
-Pascal, Turing, Volta, Ampere, Ada and Hopper architectures. Warps, blocks, registers and shared
+NVIDIA's: multiprocessors, clocks (boost) and memory are from its white papers and product pages on
+the Pascal, Turing, Volta, Ampere, Ada and Hopper architectures. Warps, blocks, registers and shared
 memory of a multiprocessor are from the CUDA C++ Programming Guide, "Technical Specifications per
 Compute Capability"; how registers and shared memory are handed out, from NVIDIA's occupancy
 calculator. Throughputs are from the same guide's table "Arithmetic Instructions".
@@ -12,10 +12,10 @@ registers a thread, 192 KiB of cache and local memory and 16 MiB of second level
 presentations of Xe-LP and Xe-HPG (2020, 2021); clocks and bandwidths from its product pages (Iris
 Xe: of the Core i7-1185G7). A warp here is two sub-groups of 16.
 
-Apple's: cores, peaks, threads in flight (24,576 on 8 cores) and bandwidths are from its announcements
-of M1 (2020), M2 (2022) and M3 (2023). What a maker does not publish is in `GPU.assumed`, and those
-of `USUAL` stand for it. Qualcomm publishes neither processors nor clocks of Adreno; lavapipe and
-SwiftShader run on the CPU: `gpu_of` gives `USUAL` for these, by its own name.
+Apple's: cores, peaks, threads in flight (24,576 on 8 cores) and bandwidths are from what it
+announced of M1 (2020), M2 (2022) and M3 (2023). What a maker does not publish is in `GPU.assumed`,
+and those of `USUAL` stand for it. Qualcomm publishes neither processors nor clocks of Adreno;
+lavapipe and SwiftShader run on the CPU: `gpu_of` gives `USUAL` for these, by its own name.
 
 Latencies are those that microbenchmarks found: Z. Jia et al., "Dissecting the NVIDIA Volta GPU
 Architecture via Microbenchmarking" (2018) and "Dissecting the NVidia Turing T4 GPU via
