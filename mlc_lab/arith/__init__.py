@@ -9,12 +9,14 @@ an expression takes), `rules.py` (rewrite rules, as data; `pattern.py` compiles 
 `region.py` (what of a buffer loops touch), `index_map.py` (inverses of layouts), `linear.py`
 (equations and inequalities solved for a variable), `omega.py` (whether systems of them have a
 solution in integers) and `linear_form.py` (expressions in such systems), `access.py` (where a
-program touches its buffers) and `liveness.py` (whether what is read was written before).
+program touches its buffers), `evaluable.py` (whether an index has a value wherever it is asked) and
+`liveness.py` (whether what is read was written before).
 """
 
 from . import index_map
 from .analyzer import Analyzer, Extension, ProofStrength
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
+from .evaluable import is_evaluable
 from .int_set import (
     NEG_INF_EXPR, POS_INF_EXPR, IntervalSet, IntSet, as_set, intersect, union, union_lower_bound,
 )
@@ -39,6 +41,6 @@ __all__ = [
     "deduce_bound", "detect_clip_bound", "detect_iter_map",
     "detect_linear_equation", "estimate_region_lower_bound", "estimate_region_strict_bound",
     "estimate_region_upper_bound", "eval_set", "index_map", "intersect",
-    "inverse_affine_iter_map", "iter_map_simplify", "normalize_iter_map_to_expr",
+    "inverse_affine_iter_map", "is_evaluable", "iter_map_simplify", "normalize_iter_map_to_expr",
     "normalize_to_iter_sum", "subspace_divide", "union", "union_lower_bound",
 ]

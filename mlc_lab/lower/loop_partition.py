@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
-from ..arith import Analyzer, detect_linear_equation, eval_set
+from ..arith import Analyzer, detect_linear_equation, eval_set, is_evaluable
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir import op
@@ -292,7 +292,7 @@ class _Partition(Mutator):
             excess = analyzer.simplify(_COMPARISONS[type(e)](e.a, e.b))
             inner = {f.loop_var: Range.from_min_extent(f.min, f.extent) for f in found.loops}
             worst = eval_set(excess, inner, analyzer)
-            if worst.has_upper_bound():
+            if worst.has_upper_bound() and self._can_be_asked(worst.max_value, analyzer):
                 holds = analyzer.simplify(op.less(worst.max_value, 0))
                 if as_int(holds) is None:
                     return self._two_versions(item, [e], holds, self._minor)
@@ -311,13 +311,20 @@ class _Partition(Mutator):
         factor = as_int(linear[0]) if len(linear) == 2 else None
         if factor and node.kind is not ForKind.PARALLEL:
             rest = eval_set(linear[1], inner, analyzer)
-            if not (rest.has_upper_bound() and rest.has_lower_bound()):
+            if not (rest.has_upper_bound() and rest.has_lower_bound() and all(
+                    self._can_be_asked(e, analyzer) for e in (rest.min_value, rest.max_value))):
                 return None
             if not (uses_var(rest.min_value, var) or uses_var(rest.max_value, var)):
                 return factor, rest
             # extents of the loops between depend on this one: it cannot be cut at one place
         worst = eval_set(excess, inner, analyzer)
-        return (0, worst) if worst.has_upper_bound() and found.loops else None
+        return (0, worst) if worst.has_upper_bound() and found.loops and (
+            self._can_be_asked(worst.max_value, analyzer, node.extent)) else None
+
+    def _can_be_asked(self, e: PrimExpr, analyzer: Analyzer, *more: PrimExpr) -> bool:
+        """Whether a bound can be computed here, further out than the condition that it is of: what
+        that divides by may be zero where nothing runs under it."""
+        return is_evaluable(e, [*(rng.extent for _, rng in self.outer), *more], analyzer)
 
     def _differs_by_thread(self, condition: PrimExpr, body: Stmt) -> bool:
         """Whether threads that meet at barriers would run different pieces. Barriers stand inside

@@ -24,9 +24,9 @@ from .dependency import DEFINITIONS
 from .error import Refusal
 from .guards import is_block
 from .move import replace_loop
+from .needed_region import are_evaluable_at
 from .provenance import came_from
 from .rewrite import with_regions
-from .evaluable import is_evaluable
 from .state import ScheduleState, StmtSRef, child_realizes, swap
 from .truth import undeclared, with_true_regions
 
@@ -149,7 +149,7 @@ def region_at(state: ScheduleState, block: StmtSRef, region: BufferRegion, stop:
     out: list[Range] = []
     for found, dim in zip(sets, region.buffer.shape):
         if found.has_lower_bound() and found.has_upper_bound() and (
-                is_evaluable(found, state, stop, analyzer)):
+                are_evaluable_at(found, state, stop, analyzer)):
             low = analyzer.simplify(found.min_value)
             out.append(Range.from_min_extent(low, analyzer.simplify(
                 op.add(op.sub(found.max_value, low), 1))))

@@ -12,14 +12,14 @@ from ..arith import (
     estimate_region_upper_bound,
     eval_set,
     inverse_affine_iter_map,
+    is_evaluable,
     union,
 )
 from ..tir import op
 from ..tir.buffer import Buffer
-from ..tir.expr import FloorDiv, IntImm, PrimExpr, Range, Var
-from ..tir.functor import free_vars, substitute, uses_var
+from ..tir.expr import BufferLoad, FloorDiv, IntImm, PrimExpr, Range, Var
+from ..tir.functor import free_vars, pre_order, substitute, uses_var
 from ..tir.stmt import Block, BufferRegion, For
-from .evaluable import is_evaluable, loads_in
 from .state import ScheduleState, StmtSRef
 
 
@@ -47,9 +47,9 @@ def needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners:
                                            substitute(r.extent, binding)) for r in region.region]
             sets = estimate_region_upper_bound(bound, domains, predicate, analyzer)
             sets = [_clip(s, dim, analyzer) for s, dim in zip(sets, region.buffer.shape)]
-            changed = _changed_under(state, block, loop) if any(map(loads_in, sets)) else set()
-            sets = [s if is_evaluable(s, state, loop, analyzer) and (
-                        changed.isdisjoint(n.buffer.data for n in loads_in(s)))
+            changed = _changed_under(state, block, loop) if any(map(_memory_in, sets)) else set()
+            sets = [s if changed.isdisjoint(_memory_in(s)) and (
+                        are_evaluable_at(s, state, loop, analyzer))
                     else _clip(IntSet.everything(), dim, analyzer)
                     for s, dim in zip(sets, region.buffer.shape)]
             if region.buffer in out:
@@ -63,6 +63,22 @@ def _changed_under(state: ScheduleState, block: Block, loop: StmtSRef) -> set[Va
     graph = state.scope(state.scope_root(loop))
     return set(graph.site(block).writes).union(
         *(site.writes for site in graph.sites if loop.stmt in site.loops))
+
+
+def _memory_in(found: IntSet) -> set[Var]:
+    """The memory that the ends of an interval are read from."""
+    return {n.buffer.data for end in (found.min_value, found.max_value)
+            if type(end) is not IntImm and type(end) is not Var
+            for n in pre_order(end) if type(n) is BufferLoad}
+
+
+def are_evaluable_at(found: IntSet, state: ScheduleState, at: StmtSRef, analyzer: Analyzer) -> bool:
+    """Whether the ends of an interval can be evaluated in each iteration of `at`, a loop or block,
+    and of what is around it; the analyzer knows the domains of these loops."""
+    running = [e for s in (at, *state.ancestors(at)) for e in (
+        [s.stmt.extent] if type(s.stmt) is For else [iv.dom.extent for iv in s.stmt.iter_vars])]
+    return all(is_evaluable(end, running, analyzer)
+               for end in (found.min_value, found.max_value))
 
 
 def _closed_over(predicate: PrimExpr, domains: dict[Var, Range]) -> PrimExpr:

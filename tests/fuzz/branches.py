@@ -2,7 +2,8 @@
 
 A case is a function on two buffers of two elements each: stores, `if`, loops whose bounds are data,
 and names for values, nested, so that nearly every store changes what some condition or bound around
-it has read. What lowering makes of it, and machine code, compute what the interpreter says.
+it has read. It divides by a size that may be zero, where it asked or in loops that are as long.
+What lowering makes of it, and machine code, compute what the interpreter says.
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ class Text:
     def __init__(self, draw: Draw) -> None:
         self.draw, self.names = draw, 0
         self.variables: list[tuple[str, bool]] = []
+        self.guarded = False  # whether n is not zero here
         body = self.block(1, 0)
         self.text = "\n".join(["@T.prim_func", 'def main(A: T.Buffer((2,), "int32"), '
-                               'B: T.Buffer((2,), "int32")):', *body])
+                               'B: T.Buffer((2,), "int32"), n: T.int32):', *body])
 
     def fresh(self) -> str:
         self.names += 1
@@ -44,6 +46,8 @@ class Text:
             return self.cell()
         if kind < 5:
             return draw.choice([str(draw.integer(-2, 4)), *(n for n, _ in self.variables)])
+        if self.guarded and draw.chance(30):
+            return f"({self.value(depth + 1)} {draw.choice(['//', '%'])} n)"
         a, b = self.value(depth + 1), self.value(depth + 1)
         return f"({a} {draw.choice('+-*')} {b})" if kind < 9 else (
             f"T.{draw.choice(['min', 'max'])}({a}, {b})")
@@ -72,19 +76,25 @@ class Text:
                 f"T.if_then_else({self.condition()}, {self.value()}, {self.value()})")
             return [f"{left}{self.cell()} = {value}"]
         if kind < 13:
-            lines = [f"{left}if {self.condition()}:", *self.block(indent + 1, depth + 1)]
+            before, asked = self.guarded, draw.chance(25)
+            self.guarded = before or asked
+            lines = [f"{left}if {'n > 0' if asked else self.condition()}:",
+                     *self.block(indent + 1, depth + 1)]
+            self.guarded = before
             return lines if draw.chance(50) else [
                 *lines, f"{left}else:", *self.block(indent + 1, depth + 1)]
         name = self.fresh()
         if kind < 17:
             low = draw.choice(["0", "0", self.bound(1), self.cell()])
             high = draw.choice(["2", "1", f"{low} + 1", self.bound(3), self.bound(3)])
-            kept = list(self.variables)
+            kept, before = list(self.variables), self.guarded
+            if draw.chance(20):
+                low, high, self.guarded = "0", "n", True
             self.variables.append((name, low == "0" and high in ("1", "2")))
             loop = "unroll" if high in ("2", f"{low} + 1") and draw.chance(30) else "serial"
             lines = [f"{left}for {name} in T.{loop}({low}, {high}):",
                      *self.block(indent + 1, depth + 1)]
-            self.variables = kept
+            self.variables, self.guarded = kept, before
             return lines
         line = f"{left}{name}: T.int32 = {self.value()}"
         self.variables.append((name, False))
@@ -102,10 +112,11 @@ def case(draw: Draw) -> None:
         rng = np.random.default_rng(draw.integer(0, 99) + seed)
         given = [rng.integers(-1, 4, 2).astype("int32") for _ in "AB"]
         want, got = ([a.copy() for a in given] for _ in range(2))
-        interpret(func, *want)
-        interpret(lowered, *got)
+        size = (seed * draw.integer(1, 3)) % 4
+        interpret(func, *want, size)
+        interpret(lowered, *got, size)
         np.testing.assert_array_equal(got, want, "the interpreter, lowered")
         if built is not None:
             there = [tvm.nd.array(a) for a in given]
-            built(*there)
+            built(*there, size)
             np.testing.assert_array_equal([a.numpy() for a in there], want, "machine code")

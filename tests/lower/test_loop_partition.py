@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from mlc_lab import build
+from mlc_lab.backend.interp import interpret
 from mlc_lab.ir.module import IRModule
 from mlc_lab.lower import LoopPartition, lower
 from mlc_lab.schedule import Schedule
@@ -270,3 +271,24 @@ def main(A: T.Buffer(({'5, ' * 5}), "float32"), B: T.Buffer(({'5, ' * 5}), "floa
     y = np.zeros_like(x)
     build(sch.mod)(x, y)
     assert np.array_equal(y, 2 * x)
+
+
+@pytest.mark.parametrize("n", [0, 1, 3])
+def test_a_bound_that_divides_by_a_size_is_asked_only_where_the_size_is_not_zero(n):
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 4), "float32"), C: T.Buffer((4, 4), "float32"), n: T.int32):
+    for i in range(4):
+        for j in range(4):
+            if n > 0:
+                if i % n < 2:
+                    C[i, j] = A[i % n, j]
+            for k in range(n):
+                if k < i // n:
+                    C[i, j] = A[j // n, k]
+""")
+    array = np.random.default_rng(0).random((8, 4), "float32")
+    want, got = np.zeros((4, 4), "float32"), np.zeros((4, 4), "float32")
+    interpret(func, array, want, n)
+    interpret(LoopPartition()(IRModule({"main": func}))["main"], array, got, n)
+    assert np.array_equal(want, got)
