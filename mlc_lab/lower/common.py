@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any, Callable
 
+from ..arith import Analyzer
+from ..arith.expr_util import conjuncts
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..tir.expr import (
-    Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, StringImm, Sub, Var,
+    Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Range, StringImm, Sub, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
@@ -85,6 +87,21 @@ def may_change(parts: Iterable[PrimExpr], node: Any, names: Collection[Var] = ()
     if not read and all(effect_of(n) == PURE for n in nodes if type(n) is Call):
         return False
     return may_write(node, read, names)
+
+
+def steady_parts(condition: PrimExpr, node: Any, names: Collection[Var] = ()) -> list[PrimExpr]:
+    """What of a condition that holds where `node` begins holds to its end: of an element that may
+    be written in there, nothing is known after that. `names` as for `may_write`."""
+    return [part for part in conjuncts(condition) if not may_change((part,), node, names)]
+
+
+def bind_loop(analyzer: Analyzer, loop: For, names: Collection[Var] = ()) -> None:
+    """Say what values a loop's variable has, as far as what it runs over does not change under it.
+    `names` as for `may_write`."""
+    if may_change((loop.min, loop.extent), loop.body, names):
+        analyzer.unbind(loop.loop_var)
+    else:
+        analyzer.bind(loop.loop_var, Range.from_min_extent(loop.min, loop.extent), True)
 
 
 def start_of(loop: For) -> tuple[PrimExpr, Callable[[Stmt], Stmt]]:

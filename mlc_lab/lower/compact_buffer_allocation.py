@@ -39,7 +39,7 @@ from ..tir.stmt import (
     IfThenElse, MatchBufferRegion, Stmt,
 )
 from ..arith.access import Access, Accesses, depends_on_data, hull
-from .common import function_pass, lane_add
+from .common import bind_loop, function_pass, lane_add
 from .lower_opaque_block import memory_of
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class _Compact(Mutator):
         self.analyzer = Analyzer()
 
     def visit_For(self, node: For) -> Stmt:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        bind_loop(self.analyzer, node)
         return super().visit_For(node)
 
     def visit_BlockRealize(self, node: BlockRealize) -> Stmt:

@@ -39,7 +39,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import Mutator
 from ..tir.op import const, intrin_lowerings, shift_left, shift_right
 from ..tir.stmt import AttrStmt, For, Stmt
-from .common import contains, function_pass
+from .common import bind_loop, contains, function_pass
 
 if TYPE_CHECKING:
     from ..ir.node import Node
@@ -107,7 +107,7 @@ class _LowerIntrin(Mutator):
         self.analyzer = Analyzer()
 
     def visit_For(self, node: For) -> Stmt:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        bind_loop(self.analyzer, node)
         return super().visit_For(node)
 
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:

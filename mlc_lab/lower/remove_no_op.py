@@ -21,15 +21,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..arith import Analyzer
 from ..ir.transform import Pass
-from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Range, Var
+from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
+from ..tir import op
 from ..tir.op import PURE, READS, as_int, effect_of, less_equal, logical_not
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt,
     Stmt, seq,
 )
-from .common import function_pass
+from .common import bind_loop, function_pass, steady_parts
 from .simplify import NO_OP
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class _RemoveNoOp(Mutator):
     def __init__(self) -> None:
         super().__init__()
         self.used: set[Var] = set()
+        self.pointers: set[Var] = set()  # names that the program gives to memory
         self.analyzer = Analyzer()
 
     def visit_Var(self, node: Var) -> PrimExpr:
@@ -93,7 +95,7 @@ class _RemoveNoOp(Mutator):
             return NO_OP
         if self.analyzer.can_prove(less_equal(node.extent, 0)):
             return NO_OP
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        bind_loop(self.analyzer, node, self.pointers)
         body = self.visit(node.body)
         if _does_nothing(body):
             return NO_OP
@@ -102,13 +104,11 @@ class _RemoveNoOp(Mutator):
         return node if body is node.body else node.replace(body=body)
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
-        with self.analyzer.constraint_scope(node.condition):
-            then = self.visit(node.then_case)
+        then = self._under(node.condition, node.then_case)
         other = None
         if node.else_case is not None:
             negated = self.analyzer.simplify(logical_not(node.condition))
-            with self.analyzer.constraint_scope(negated):
-                other = self.visit(node.else_case)
+            other = self._under(negated, node.else_case)
         if _does_nothing(other):
             other = None
         condition = self.visit(node.condition)
@@ -120,6 +120,14 @@ class _RemoveNoOp(Mutator):
             return node
         return IfThenElse(condition, then, other)
 
+    def _under(self, condition: PrimExpr, node: Stmt) -> Stmt:
+        """`node` rewritten where `condition` holds, as far as it holds to the end of `node`."""
+        kept = steady_parts(condition, node, self.pointers)
+        if not kept:
+            return self.visit(node)
+        with self.analyzer.constraint_scope(op.all(*kept)):
+            return self.visit(node)
+
     def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
         new = [self.visit(s) for s in node.seq]
         kept = [s for s in new if not _does_nothing(s)]
@@ -130,6 +138,8 @@ class _RemoveNoOp(Mutator):
         return seq(*kept)
 
     def visit_LetStmt(self, node: LetStmt) -> Stmt:
+        if node.var.dtype == "handle":
+            self.pointers.add(node.var)
         if not any(type(e) in (BufferLoad, Call) for e in pre_order(node.value)):
             self.analyzer.bind(node.var, node.value, True)
         body = self.visit(node.body)

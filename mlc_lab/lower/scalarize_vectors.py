@@ -35,7 +35,7 @@ from ..tir.stmt import (
     EMPTY, TRUE, Allocate, AttrStmt, BufferStore, DeclBuffer, For, ForKind, IfThenElse, LetStmt,
     Stmt, seq,
 )
-from .common import LowerError, function_pass
+from .common import LowerError, bind_loop, function_pass
 
 if TYPE_CHECKING:
     from ..ir.transform import PassContext
@@ -94,7 +94,7 @@ class _Scalarize(Mutator):
         return super().visit(node) if isinstance(node, Stmt) else node
 
     def visit_For(self, node: For) -> Stmt:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        bind_loop(self.analyzer, node)
         return super().visit_For(node)
 
     def visit_AttrStmt(self, node: AttrStmt) -> Stmt:

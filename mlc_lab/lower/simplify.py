@@ -27,7 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable
 
 from ..arith import Analyzer, Extension
-from ..arith.expr_util import conjuncts, same
+from ..arith.expr_util import same
 from ..ir.transform import Pass
 from ..tir import op
 from ..tir.expr import (
@@ -41,7 +41,7 @@ from ..tir.stmt import (
     Allocate, AssertStmt, AttrStmt, BlockRealize, BufferStore, Evaluate, For, ForKind, IfThenElse,
     LetStmt, SeqStmt, Stmt, While, seq,
 )
-from .common import function_pass, may_change
+from .common import function_pass, may_change, steady_parts
 from .contents import Contents, is_assumption, written_by
 
 if TYPE_CHECKING:
@@ -136,12 +136,10 @@ class Simplifier(Mutator):
         return Call.from_fields(node.dtype, node.op, (condition, t, f), node.annotations)
 
     def _under(self, condition: PrimExpr, node: Node) -> Any:
-        """`node` rewritten where `condition` holds, as far as it holds to the end of `node`: of an
-        element that may be written in there, nothing is known after that."""
+        """`node` rewritten where `condition` holds, as far as it holds to the end of `node`."""
         if "x" in condition.dtype:
             return self.visit(node)
-        kept = [part for part in conjuncts(condition)
-                if not may_change((part,), node, self.pointers)]
+        kept = steady_parts(condition, node, self.pointers)
         if not kept:
             return self.visit(node)
         condition = op.all(*kept)

@@ -54,6 +54,9 @@ class Text:
 
     def condition(self) -> str:
         draw = self.draw
+        if self.guarded and self.variables and draw.chance(40):  # plain enough to cut loops at
+            a, b = (draw.choice(self.variables)[0] for _ in range(2))
+            return f"{a} {draw.choice(['//', '%'])} n < {draw.choice([b, '1', '2'])}"
         one = f"{self.value(1)} {draw.choice(['<', '<=', '==', '!=', '>', '>='])} {self.value(1)}"
         return one if not draw.chance(20) else (
             f"{one} {draw.choice(['and', 'or'])} {self.value(1)} < {self.value(1)}")

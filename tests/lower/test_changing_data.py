@@ -17,6 +17,14 @@ BODIES = {
         else:
             B[1] = B[1] + 1
 """,
+    "a loop under a condition that its neighbour ends": """
+    if A[0] < 0:
+        if A[0] * 2 < A[0]:
+            A[0] = A[0] - (A[0] + A[0])
+        for v in range(T.min(T.max(A[0], 0), 3)):
+            A[0] = A[0] + A[0]
+    B[0] = A[0]
+""",
     "a loop that runs once": """
     for i in T.serial(A[0], A[0] + 1):
         A[0] = 5
