@@ -16,7 +16,7 @@ program touches its buffers), `evaluable.py` (whether an index has a value where
 from . import index_map
 from .analyzer import Analyzer, Extension, ProofStrength
 from .const_int_bound import NEG_INF, POS_INF, ConstIntBound
-from .evaluable import is_evaluable
+from .evaluable import fragile_in, is_evaluable
 from .int_set import (
     NEG_INF_EXPR, POS_INF_EXPR, IntervalSet, IntSet, as_set, intersect, union, union_lower_bound,
 )
@@ -40,7 +40,7 @@ __all__ = [
     "NEG_INF_EXPR", "POS_INF", "POS_INF_EXPR", "ProofStrength", "as_set",
     "deduce_bound", "detect_clip_bound", "detect_iter_map",
     "detect_linear_equation", "estimate_region_lower_bound", "estimate_region_strict_bound",
-    "estimate_region_upper_bound", "eval_set", "index_map", "intersect",
+    "estimate_region_upper_bound", "eval_set", "fragile_in", "index_map", "intersect",
     "inverse_affine_iter_map", "is_evaluable", "iter_map_simplify", "normalize_iter_map_to_expr",
     "normalize_to_iter_sum", "subspace_divide", "union", "union_lower_bound",
 ]

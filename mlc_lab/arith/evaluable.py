@@ -19,31 +19,32 @@ from .analyzer import Analyzer
 _DIVISIONS = (FloorDiv, FloorMod, Div, Mod)
 
 
+def fragile_in(e: PrimExpr) -> list[PrimExpr]:
+    """What of an expression has no value everywhere: loads, and integers divided by what is no
+    number but zero."""
+    if type(e) is IntImm or isinstance(e, Var):
+        return []
+    return [n for n in pre_order(e) if type(n) is BufferLoad or isinstance(n, _DIVISIONS) and (
+        type(n.b) is not IntImm or n.b.value == 0) and not dt.is_float(n.dtype)]
+
+
 def is_evaluable(e: PrimExpr, running: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
     """Whether an expression can be evaluated in a place.
 
     `running` has the extents of the loops and iterators around the place: none is zero there. The
     analyzer knows their domains.
     """
-    if type(e) is IntImm or isinstance(e, Var):
-        return True
-    for node in pre_order(e):
-        if type(node) is BufferLoad:
-            if not all(analyzer.can_prove(op.logical_and(op.less_equal(0, i), op.less(i, dim)))
-                       for i, dim in zip(node.indices, node.buffer.shape)):
-                return False
-        elif isinstance(node, _DIVISIONS) and not dt.is_float(node.dtype):
-            if not _is_nonzero(node.b, running, analyzer):
-                return False
-    return True
+    return all(_has_value(node, running, analyzer) for node in fragile_in(e))
 
 
-def _is_nonzero(e: PrimExpr, running: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
-    if type(e) is IntImm:
-        return e.value != 0
+def _has_value(node: PrimExpr, running: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    if type(node) is BufferLoad:
+        return all(analyzer.can_prove(op.logical_and(op.less_equal(0, i), op.less(i, dim)))
+                   for i, dim in zip(node.indices, node.buffer.shape))
+    divisor: PrimExpr = node.b
     known = [factor for extent in running for factor in _factors(extent)]
-    return all(any(structural_equal(f, other) for other in known) for f in _factors(e)) or (
-        analyzer.can_prove(op.not_equal(e, 0)))
+    return all(any(structural_equal(f, other) for other in known) for f in _factors(divisor)) or (
+        analyzer.can_prove(op.not_equal(divisor, 0)))
 
 
 def _factors(e: PrimExpr) -> list[PrimExpr]:
@@ -55,4 +56,4 @@ def _factors(e: PrimExpr) -> list[PrimExpr]:
     return [] if type(e) is IntImm and e.value != 0 else [e]
 
 
-__all__ = ["is_evaluable"]
+__all__ = ["fragile_in", "is_evaluable"]

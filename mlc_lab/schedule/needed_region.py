@@ -11,6 +11,7 @@ from ..arith import (
     detect_linear_equation,
     estimate_region_upper_bound,
     eval_set,
+    fragile_in,
     inverse_affine_iter_map,
     is_evaluable,
     union,
@@ -18,7 +19,7 @@ from ..arith import (
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import BufferLoad, FloorDiv, IntImm, PrimExpr, Range, Var
-from ..tir.functor import free_vars, pre_order, substitute, uses_var
+from ..tir.functor import free_vars, substitute, uses_var
 from ..tir.stmt import Block, BufferRegion, For
 from .state import ScheduleState, StmtSRef
 
@@ -47,11 +48,13 @@ def needed_regions(state: ScheduleState, block: Block, loop: StmtSRef, partners:
                                            substitute(r.extent, binding)) for r in region.region]
             sets = estimate_region_upper_bound(bound, domains, predicate, analyzer)
             sets = [_clip(s, dim, analyzer) for s, dim in zip(sets, region.buffer.shape)]
-            changed = _changed_under(state, block, loop) if any(map(_memory_in, sets)) else set()
-            sets = [s if changed.isdisjoint(_memory_in(s)) and (
-                        are_evaluable_at(s, state, loop, analyzer))
-                    else _clip(IntSet.everything(), dim, analyzer)
-                    for s, dim in zip(sets, region.buffer.shape)]
+            fragile = [fragile_in(s.min_value) + fragile_in(s.max_value) for s in sets]
+            if any(fragile):
+                changed = _changed_under(state, block, loop)
+                sets = [s if are_evaluable_at(s, state, loop, analyzer) and changed.isdisjoint(
+                            n.buffer.data for n in parts if type(n) is BufferLoad)
+                        else _clip(IntSet.everything(), dim, analyzer)
+                        for s, dim, parts in zip(sets, region.buffer.shape, fragile)]
             if region.buffer in out:
                 sets = [union([a, b]) for a, b in zip(out[region.buffer], sets)]
             out[region.buffer] = sets
@@ -65,16 +68,11 @@ def _changed_under(state: ScheduleState, block: Block, loop: StmtSRef) -> set[Va
         *(site.writes for site in graph.sites if loop.stmt in site.loops))
 
 
-def _memory_in(found: IntSet) -> set[Var]:
-    """The memory that the ends of an interval are read from."""
-    return {n.buffer.data for end in (found.min_value, found.max_value)
-            if type(end) is not IntImm and type(end) is not Var
-            for n in pre_order(end) if type(n) is BufferLoad}
-
-
 def are_evaluable_at(found: IntSet, state: ScheduleState, at: StmtSRef, analyzer: Analyzer) -> bool:
     """Whether the ends of an interval can be evaluated in each iteration of `at`, a loop or block,
     and of what is around it; the analyzer knows the domains of these loops."""
+    if not (fragile_in(found.min_value) or fragile_in(found.max_value)):
+        return True
     running = [e for s in (at, *state.ancestors(at)) for e in (
         [s.stmt.extent] if type(s.stmt) is For else [iv.dom.extent for iv in s.stmt.iter_vars])]
     return all(is_evaluable(end, running, analyzer)

@@ -161,14 +161,17 @@ def _tried(state: ScheduleState, writer: StmtSRef, buffer: Buffer, at: StmtSRef,
 def covered(state: ScheduleState, reader: StmtSRef, buffer: Buffer, at: StmtSRef,
             span: Sequence[Range]) -> bool:
     """Whether all that a block reads of a buffer in one iteration of `at` is in a region."""
+    part = [not is_whole(have, dim) for have, dim in zip(span, buffer.shape)]
+    if not any(part):
+        return True
     analyzer = Analyzer()
     if type(at.stmt) is For:
         state.loop_domains_into(at, analyzer)
     for region in reader.stmt.reads:
         if region.buffer is not buffer:
             continue
-        for want, have, dim in zip(region_at(state, reader, region, at), span, buffer.shape):
-            if is_whole(have, dim):
+        for want, have, asked in zip(region_at(state, reader, region, at), span, part):
+            if not asked:
                 continue
             low = op.less_equal(have.min, want.min)
             high = op.less_equal(op.add(want.min, want.extent), op.add(have.min, have.extent))

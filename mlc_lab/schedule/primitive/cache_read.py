@@ -138,7 +138,7 @@ def _span(state: ScheduleState, scope: StmtSRef, buffer: Buffer, location: Locat
     if writer is None or location.position == 0 and location.at is scope:
         # a reduction reads what it writes, and declares that it writes it
         declared = (*scope.stmt.reads, *(scope.stmt.writes if scope.stmt.init is not None else ()))
-        said = next((r.region for r in declared if r.buffer is buffer), whole(buffer))
+        said = next((r.region for r in declared if r.buffer is buffer), None) or whole(buffer)
     elif written is None:  # it is written by another name
         said = whole(buffer)
     else:
