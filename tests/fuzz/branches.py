@@ -46,6 +46,9 @@ class Text:
             return self.cell()
         if kind < 5:
             return draw.choice([str(draw.integer(-2, 4)), *(n for n, _ in self.variables)])
+        if draw.chance(8):
+            return self.asked("T.if_then_else(n > 0, {0}, {1} * 0 + 1)" if self.guarded else
+                              "T.if_then_else(n > 0, {0}, 1)", depth + 1)
         if self.guarded and draw.chance(30):
             return f"({self.value(depth + 1)} {draw.choice(['//', '%'])} n)"
         a, b = self.value(depth + 1), self.value(depth + 1)
@@ -57,9 +60,18 @@ class Text:
         if self.guarded and self.variables and draw.chance(40):  # plain enough to cut loops at
             a, b = (draw.choice(self.variables)[0] for _ in range(2))
             return f"{a} {draw.choice(['//', '%'])} n < {draw.choice([b, '1', '2'])}"
+        if draw.chance(15):
+            return self.asked("n > 0 and {0} < {1}", 1)
         one = f"{self.value(1)} {draw.choice(['<', '<=', '==', '!=', '>', '>='])} {self.value(1)}"
         return one if not draw.chance(20) else (
             f"{one} {draw.choice(['and', 'or'])} {self.value(1)} < {self.value(1)}")
+
+    def asked(self, form: str, depth: int) -> str:
+        """Values in a form that asks first whether n is zero."""
+        before, self.guarded = self.guarded, True
+        values = [self.value(depth), self.value(depth)]
+        self.guarded = before
+        return form.format(*values)
 
     def bound(self, most: int) -> str:
         return f"T.min(T.max({self.cell()}, 0), {most})"
