@@ -1,7 +1,11 @@
 """The lessons: kept without outputs, each with the parts that a reader who is alone needs."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,6 +13,7 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import te
+from mlc_lab.language import LANGUAGES, VARIABLE
 from mlc_lab.observe import count_accesses
 from mlc_lab.observe.live import Choices
 from mlc_lab.observe.live_pages import PAGES
@@ -38,6 +43,18 @@ def test_all_but_the_map_and_lessons_of_elsewhere_are_for_readers_who_are_alone(
 def test_no_outputs_are_kept(path):
     assert not [c["id"] for c in cells(path)
                 if c["cell_type"] == "code" and (c["outputs"] or c["execution_count"])]
+
+
+def test_a_lesson_is_run_in_each_language_whatever_the_systems_is(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("nbmake")
+    cell = "from mlc_lab.language import chosen; print(chosen(), file=open('seen', 'a'))"
+    lesson = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbformat.write(lesson, tmp_path / "lesson.ipynb")
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "--nbmake", tmp_path], check=True,
+                   cwd=tmp_path, env={**os.environ, VARIABLE: "zh"})
+    assert sorted((tmp_path / "seen").read_text().split()) == sorted(LANGUAGES)
 
 
 @pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
