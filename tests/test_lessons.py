@@ -81,6 +81,18 @@ def test_headings_are_in_order(path):
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_pictures_say_what_they_show_to_those_who_do_not_see_them(path):
+    for cell in cells(path):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            assert source.count("<svg ") == source.count('<svg role="img" aria-label=')
+            assert "plt.show" not in source  # it has no place for the words
+            assert len(re.findall(r"plt\.(?:figure|subplots)\(", source)) == source.count('"alt":')
+        else:
+            assert not re.search(r"!\[\]|<img (?![^>]*alt=\"[^\"])", source)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_lessons_lead_to_files_that_are_there(path):
     for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", prose(path)):
         assert (path.parent / target).exists(), target
