@@ -1,7 +1,11 @@
 """The lessons: kept without outputs, each with the parts that a reader who is alone needs."""
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -9,6 +13,7 @@ import pytest
 
 import mlc_lab as tvm
 from mlc_lab import te
+from mlc_lab.language import LANGUAGES, VARIABLE
 from mlc_lab.observe import count_accesses
 from mlc_lab.observe.live import Choices
 from mlc_lab.observe.live_pages import PAGES
@@ -40,6 +45,18 @@ def test_no_outputs_are_kept(path):
                 if c["cell_type"] == "code" and (c["outputs"] or c["execution_count"])]
 
 
+def test_a_lesson_is_run_in_each_language_whatever_the_systems_is(tmp_path):
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("nbmake")
+    cell = "from mlc_lab.language import chosen; print(chosen(), file=open('seen', 'a'))"
+    lesson = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell)])
+    nbformat.write(lesson, tmp_path / "lesson.ipynb")
+    shutil.copy(ROOT / "conftest.py", tmp_path)
+    subprocess.run([sys.executable, "-m", "pytest", "-q", "--nbmake", tmp_path], check=True,
+                   cwd=tmp_path, env={**os.environ, VARIABLE: "zh"})
+    assert sorted((tmp_path / "seen").read_text().split()) == sorted(LANGUAGES)
+
+
 @pytest.mark.parametrize("path", ALONE, ids=lambda path: path.stem)
 def test_a_lesson_leads_to_its_page_of_the_site(path):
     assert f"({SITE}{path.stem}.html)" in "".join(cells(path)[0]["source"])
@@ -61,6 +78,18 @@ def test_headings_are_in_order(path):
     levels = [len(marks) for marks in re.findall(r"^(#+) ", prose(path), re.M)]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(after <= before + 1 for before, after in zip(levels, levels[1:]))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_pictures_say_what_they_show_to_those_who_do_not_see_them(path):
+    for cell in cells(path):
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "code":
+            assert source.count("<svg ") == source.count('<svg role="img" aria-label=')
+            assert "plt.show" not in source  # it has no place for the words
+            assert len(re.findall(r"plt\.(?:figure|subplots)\(", source)) == source.count('"alt":')
+        else:
+            assert not re.search(r"!\[\]|<img (?![^>]*alt=\"[^\"])", source)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

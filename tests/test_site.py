@@ -50,6 +50,20 @@ def test_progress_is_shown_as_it_ended():
     assert [out.get("text") for out in kept] == ["a\n100%\nb  \n", "c\n", None]
 
 
+def test_a_picture_says_what_it_shows_to_those_who_do_not_see_it():
+    sys.path.insert(0, str(ROOT / "website"))
+    import build
+    from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+    shown = new_output("display_data", {"image/png": "", "text/plain": "Figure"},
+                       metadata={"image/png": {"alt": "two bars"}})
+    plain = new_output("display_data", {"text/plain": "Figure"})
+    cells = [new_code_cell(outputs=[output]) for output in (shown, plain)]
+    made = build.with_places(new_notebook(cells=cells))
+    said = {"mystnb": {"image": {"alt": "two bars"}}}
+    assert [cell.metadata for cell in made.cells] == [said, {}]
+
+
 def test_numbers_of_a_view_are_marked_for_its_script():
     sys.path.insert(0, str(ROOT / "website"))
     import build

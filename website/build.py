@@ -162,6 +162,9 @@ def with_places(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
                 html = re.sub(r'href="([\w/]+)\.ipynb"', r'href="\1.html"', html)
                 output["data"]["text/html"] = html
             output.get("data", {}).pop("application/vnd.jupyter.widget-view+json", None)
+            said = output.get("metadata", {}).get("image/png", {}).get("alt")
+            if said:  # myst-nb looks for it at the cell
+                cell.metadata["mystnb"] = {"image": {"alt": said}}
             kept.append(output)
         cell.outputs = kept
     return notebook

@@ -119,7 +119,7 @@ def told(v: Values, have: dict[str, Any], wanted: int) -> str:
 def rest(v: Values, before: dict[str, Any], have: dict[str, Any]) -> str:
     """What was fused, or made twice, that should not be; or ""."""
     if have["products"] > before["products"]:
-        return (f"{have['products']} products are computed, and it were {before['products']}: a "
+        return (f"{have['products']} products are computed, and there were {before['products']}: a "
                 "product that something else uses, too, is made once more in the group")
     kept = ("relax.nn.relu", "relax.add", f"relax.{v.other}")
     lost = [name for name in kept if before["own"].count(name) != have["own"].count(name)]

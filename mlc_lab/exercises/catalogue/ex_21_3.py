@@ -112,15 +112,16 @@ def told(v: Values, what: str, program: IRModule, new: IRModule) -> str:
         return differs(v, new, program)
     before, after = facts(v, program), facts(v, new)
     if what == "gone" and after["cheap"]:
-        return (f"{after['cheap']} powers by {v.k} are left, whose base has no call; it were "
+        return (f"{after['cheap']} powers by {v.k} are left, whose base has no call; there were "
                 f"{before['cheap']}")
     if what == "rest":
         for name, count in after["others"].items():
             if count > before["others"][name]:
-                return (f"T.{name} is called {count} times, and it were {before['others'][name]}: "
+                return (f"T.{name} is called {count} times, and there were "
+                        f"{before['others'][name]}: "
                         "what is written several times is computed several times")
         if after["kept"] != before["kept"]:
-            return (f"{after['kept']} other powers are left, and it were {before['kept']}: of "
+            return (f"{after['kept']} other powers are left, and there were {before['kept']}: of "
                     "another exponent, of one that is no constant, or of a base with a call")
     if what == "attributes":
         have, want = (only_function(mod)[1].attrs for mod in (new, program))
