@@ -87,8 +87,8 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const { peak_gflops: peak, bandwidth } = recording.machine || {};
   const points = rooflinePoints(recording, level);
   if (!points.length)
-    return recording.programs.some(({ cost }) => cost?.counts?.flops === 0)
-      ? `<p class="note">${t("No roofline: it does no arithmetic.")}</p>`
+    return recording.programs.some(({ cost }) => cost?.counts?.flops === null)
+      ? `<p class="note">${t("No roofline: no arithmetic counted.")}</p>`
       : "";
   if (!bandwidth || !peak || !width) return "";
   // One that is not timed yet stands where it is known to be across, and no higher than its roof.
