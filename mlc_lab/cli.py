@@ -174,12 +174,14 @@ def run(args: argparse.Namespace) -> int:
 def _run_here(path: str, words: list[str]) -> None:
     """Execute a Python file in this process as `python FILE` would, with `import tvm` working.
 
-    An error's traceback begins in the file.
+    An error's traceback begins in the file; that of a refusal, which says all there is to say, ends
+    before it enters the package.
     """
     import runpy
     import traceback
 
     from mlc_lab import compat
+    from mlc_lab.reading import MLCError
 
     compat.install()
     sys.argv = [path, *words]
@@ -187,10 +189,16 @@ def _run_here(path: str, words: list[str]) -> None:
     try:
         runpy.run_path(path, run_name="__main__")
     except Exception as error:
-        frames = error.__traceback__
-        while frames is not None and frames.tb_frame.f_code.co_filename != path:
-            frames = frames.tb_next
-        traceback.print_exception(type(error), error, frames)
+        told = traceback.TracebackException.from_exception(error)
+        files = [frame.filename for frame in told.stack]
+        first = files.index(path) if path in files else len(files)
+        last = len(files)
+        if isinstance(error, MLCError):
+            home = str(Path(__file__).resolve().parent)
+            while last > first and files[last - 1].startswith(home + os.sep):
+                last -= 1
+        told.stack[:] = told.stack[first:last]
+        print(*told.format(), sep="", end="", file=sys.stderr)
         sys.exit(1)
 
 

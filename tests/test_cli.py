@@ -60,6 +60,30 @@ def test_run_shows_an_error_from_the_students_line_on(tmp_path, text, first):
     assert next(x for x in lines if x.startswith("  File")) == f'  File "{file}", {first}'
 
 
+def test_run_shows_of_a_refusal_only_the_students_lines(tmp_path):
+    (tmp_path / "steps.py").write_text(
+        "def tile(sch):\n    j = sch.get_loops('A')[1]\n    sch.reorder(j, j)\n")
+    file = tmp_path / "refused.py"
+    file.write_text("""import tvm
+from steps import tile
+from tvm.script import tir as T
+
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32")):
+    for i, j in T.grid(8, 8):
+        with T.block("A"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            A[vi, vj] = T.float32(0)
+
+tile(tvm.tir.Schedule(main))
+""")
+    done = mlc_lab("run", file)
+    shown = [line.strip() for line in done.stderr.splitlines() if line.startswith("  File")]
+    assert done.returncode == 1 and "loop j is given twice" in done.stderr
+    assert shown == [f'File "{file}", line 12, in <module>',
+                     f'File "{tmp_path / "steps.py"}", line 3, in tile']
+
+
 def test_run_stops_at_the_time_limit(tmp_path):
     file = tmp_path / "forever.py"
     file.write_text("while True: pass\n")

@@ -28,13 +28,20 @@ def words_of(trace: Trace, mod: IRModule) -> dict[str, dict[str, Any]]:
     and the "choices" where the decision is the number of one, else None. What can no longer be
     replayed has no words."""
     names, found = trace.names(), {}
-    last = max(trace.decisions, default=-1)
+    numbers = {rv for inst in trace.insts if "candidates" in inst.args for rv in inst.output_list}
+    last = max((at for at, inst in enumerate(trace.insts)
+                if at in trace.decisions or not numbers.isdisjoint(inst.inputs)), default=-1)
     beginning = Trace()
     for at, inst in enumerate(trace.insts[:last + 1]):
         beginning.append(inst, trace.decisions.get(at))
     try:
         for inst, sch, table in replayed(beginning, Schedule(mod)):
             if not inst.kind.sampling:
+                if inst.kind.method == "split" and not numbers.isdisjoint(inst.inputs):
+                    loop = sch.get(table[inst.args["loop"]]).loop_var.name
+                    for rv in numbers.intersection(inst.inputs):
+                        found[names[rv]]["label"] = text("tile of {loop}", "views").format(
+                            loop=loop)
                 continue
             name = ", ".join(names[rv] for rv in inst.output_list)
             about = inst.args.get("loop", inst.args.get("block"))

@@ -32,7 +32,7 @@ from .inner_loop import statements_run
 from .isolate import Isolated
 from .measure import Measurement, _first_line, _with_progress, calls_python, dtype_of
 from .outside import why_not
-from .recording import Recording
+from .recording import Recording, Step
 from .roofs import lift, sharing_of
 from .why import explain, inner_facts
 
@@ -96,6 +96,7 @@ def count_each(recording: Recording, modules: list[IRModule], caches: object = N
                isolate: bool = False) -> Iterator[int]:
     """Count the programs of a recording that have no counts yet, one at a time; yields which.
 
+    Where times are known, the steps that changed them most go first: those one wants explained.
     What is left when `budget_s` seconds are over gets a message, and so does a program that runs
     statements more than `most` times. With `isolate` they run in a process of their own (see
     `isolate.py`).
@@ -105,7 +106,8 @@ def count_each(recording: Recording, modules: list[IRModule], caches: object = N
     start = time.perf_counter()
     child = Isolated(None, target, sizes, trusted=trusted) if isolate else None
     try:
-        for number, (program, mod) in enumerate(zip(recording.programs, modules)):
+        for number in _by_change(recording):
+            program, mod = recording.programs[number], modules[number]
             cost = program.cost = program.cost if program.cost is not None else {}
             if "levels" in cost.get("counts", {}):
                 continue
@@ -130,6 +132,19 @@ def count_each(recording: Recording, modules: list[IRModule], caches: object = N
             child.close()
     lift(recording, dtype_of(modules[0]))
     explain(recording)
+
+
+def _by_change(recording: Recording) -> list[int]:
+    """The programs before and after each step, those of the largest change of time first."""
+    times = [(program.cost or {}).get("time") for program in recording.programs]
+
+    def change(step: Step) -> float:
+        before, after = times[step.before], times[step.after]
+        return abs(math.log(after / before)) if before and after else 0.0
+
+    steps = sorted(recording.steps, key=change, reverse=True)
+    first = [number for step in steps if change(step) for number in (step.before, step.after)]
+    return list(dict.fromkeys([*first, *range(len(times))]))
 
 
 def count_steps(recording: Recording, modules: list[IRModule], caches: Any = None, *,

@@ -245,6 +245,31 @@ def _misses(a: Facts, b: Facts) -> Iterator[Reason]:
     yield Reason(_ended(sentence), way, _size(old["misses"], new["misses"]))
 
 
+def _whose(a: Facts, b: Facts) -> Iterator[Reason]:
+    """Misses that are as many as before, but of other buffers: what was read along its lines is
+    now read across them, and the other way round."""
+    told = a.machine.get("bandwidth", {})
+    times = [f.time for f in (a, b) if f.time]
+    below = [level["name"] for level in a.counts["levels"][1:]] + ["memory"]
+    before, after = (f.counts.get("buffers", {}) for f in (a, b))
+    both = sorted(before.keys() & after.keys())
+    for k, (old, new) in enumerate(zip(a.counts["levels"], b.counts["levels"])):
+        if not both or _changed(old["misses"], new["misses"]):
+            return  # `_misses` tells of it
+        gained = {name: after[name]["misses"][k] - before[name]["misses"][k] for name in both}
+        more, less = (pick(both, key=lambda name: gained[name]) for pick in (max, min))
+        moved, most = min(gained[more], -gained[less]), max(old["misses"], new["misses"])
+        cost = moved * a.machine["caches"][k]["line"] / told.get(below[k], 100.0 / 3 ** k)
+        little = times and cost < _SHARE * min(times) * 1e9
+        if moved <= (_WORTH - 1) * most or little:
+            continue
+        sentence = text("As many {level} misses as before, but more of {more} and fewer of {less}",
+                        "views").format(level=new["name"], more=more, less=less)
+        sentence += _reuse(more, new["name"], _uses(a, more, k), _uses(b, more, k))
+        yield Reason(_ended(sentence), 0, math.log(1 + moved / most))
+        return
+
+
 def _ended(sentence: str) -> str:
     return text("{sentence}.", "views").format(sentence=sentence)
 
@@ -348,13 +373,19 @@ def _spills(a: Facts, b: Facts) -> Iterator[Reason]:
               "loaded": b.inner["reloads"], "stored_before": a.inner["spills"],
               "loaded_before": a.inner["reloads"], "old": old}
     values["accumulators"] = _accumulators(b)
+    one = b.inner["spills"] == 1
     if new > old and _changed(old, new) and values["accumulators"] >= values["registers"]:
-        said, way = text("{accumulators} accumulators, {registers} vector registers: the inner "
-                         "loop stores {stored} values to the stack and loads {loaded} from it.",
-                         "views"), -1
+        said, way = (text("{accumulators} accumulators, {registers} vector registers: the inner "
+                          "loop stores 1 value to the stack and loads {loaded} from it.", "views")
+                     if one else
+                     text("{accumulators} accumulators, {registers} vector registers: the inner "
+                          "loop stores {stored} values to the stack and loads {loaded} from it.",
+                          "views")), -1
     elif new > old and _changed(old, new):
-        said, way = text("The {registers} vector registers do not suffice: the inner loop stores "
-                         "{stored} values to the stack and loads {loaded} from it.", "views"), -1
+        said, way = (text("The {registers} vector registers do not suffice: the inner loop stores "
+                          "1 value to the stack and loads {loaded} from it.", "views") if one else
+                     text("The {registers} vector registers do not suffice: the inner loop stores "
+                          "{stored} values to the stack and loads {loaded} from it.", "views")), -1
     elif new and _changed(old, new):
         said, way = text("More values of the inner loop fit into the {registers} vector registers: "
                          "it stores {stored} to the stack and loads {loaded} from it, "
@@ -522,7 +553,7 @@ def _moved(sharing: Mapping[str, Any]) -> str:
                        text("{count} times", "views").format(count=f"{moves:,}"))
 
 
-_OF_COUNTS = (_misses, _traffic, _work, _sharing)
+_OF_COUNTS = (_misses, _whose, _traffic, _work, _sharing)
 _OF_CODE = (_vectors, _spills, _addresses, _carries, _latency, _effort, _loads)
 #: each says of a change what it says of the change back, the other way round
 RULES = (*_OF_COUNTS, *_OF_CODE, _threads)

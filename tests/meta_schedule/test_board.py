@@ -77,13 +77,17 @@ def main(A: T.Buffer((16, 16), "float32"), C: T.Buffer((16, 16), "float32")):
         sch.split(loop, sch.sample_perfect_tile(loop, 2, decision=[4, 4]))
     for _ in range(2):
         sch.split(sch.get_loops("B")[0], [None, sch.sample_categorical([2, 4], [0.5, 0.5])])
+    for block in ("B", "C"):
+        number = sch.sample_categorical([0, 1], [0.5, 0.5])
+        sch.annotate(sch.get_block(block), "tell", number)
     place = sch.sample_compute_location("B", decision=0)
     sch.compute_at("B", place)
     found = words_of(sch.trace, sch.steps[0].before)
     labels = [one["label"] for one in found.values()]
     assert labels[:2] == ["tiles of i", "tiles of j"] and labels[-1] == "place of B"
-    assert [label.split(" (")[0] for label in labels[2:4]] == 2 * ["split"]
-    assert len(set(labels)) == 5  # told apart by their names in the trace
+    assert labels[2:4] == ["tile of i", "tile of i_0"]  # which loop a number splits
+    assert [label.split(" (")[0] for label in labels[4:6]] == 2 * ["tell"]
+    assert len(set(labels)) == 7  # told apart by their names in the trace
     assert words_of(sch.trace, as_module(matmul(8))) == {}  # of another program: nothing is said
     assert said([4, 4], None) == "4 × 4" and said(1, found[list(found)[2]]) == "4"
 

@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+from mlc_lab.observe.count_steps import count_each
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.roofline import bytes_by_level, roofline
 from mlc_lab.observe.session import record
@@ -79,6 +80,17 @@ def test_the_budget_ends_it():
     assert "used up" in one.recording.programs[0].cost["counts"]["message"]
     one.count(CACHES, progress=False)
     assert "levels" in one.recording.programs[0].cost["counts"]
+
+
+def test_steps_that_changed_the_time_most_are_counted_first():
+    """Time may not suffice for all: those in front must not have it all."""
+    one = record(schedule())
+    for program, time in zip(one.recording.programs, (1.0, 0.9, 0.1)):
+        program.cost = {"time": time}
+    assert list(count_each(one.recording, one.recording.modules, CACHES, budget_s=0.0)) == [1, 2, 0]
+    for program in one.recording.programs:
+        program.cost = None
+    assert list(count_each(one.recording, one.recording.modules, CACHES, budget_s=0.0)) == [0, 1, 2]
 
 
 def test_the_roofline_places_each_program_by_its_counts(made):

@@ -5,10 +5,12 @@ import re
 
 import pytest
 
+from mlc_lab.machine.caches import as_hierarchy
 from mlc_lab.observe import why
+from mlc_lab.observe.count_steps import counted
 from mlc_lab.observe.inner_loop import inner_loops
 from mlc_lab.observe.live import Choices
-from mlc_lab.observe.live_pages import attention, matrix_product
+from mlc_lab.observe.live_pages import attention, matrix_product, transpose
 from mlc_lab.observe.live_pages_softmax import softmax
 from mlc_lab.observe.recording import Recording
 from mlc_lab.observe.session import record
@@ -218,6 +220,9 @@ def facts(time=None, parallel=(), inner=None, **given):
     (facts(), facts(inner={"spills": 8, "reloads": 9}),
      "The 16 vector registers do not suffice: the inner loop stores 8 values to the stack and "
      "loads 9 from it."),
+    (facts(), facts(inner={"spills": 1, "reloads": 1}),
+     "The 16 vector registers do not suffice: the inner loop stores 1 value to the stack and "
+     "loads 1 from it."),
     (facts(inner={"spills": 8, "reloads": 9}), facts(inner={"spills": 2, "reloads": 1}),
      "More values of the inner loop fit into the 16 vector registers: it stores 2 to the stack and "
      "loads 1 from it, 8 and 9 before."),
@@ -283,9 +288,34 @@ def any_facts(rng):
     inner |= {"width": rng.choice([0, 128, 256]), "instructions": rng.randrange(8, 99),
               "operations": rng.randrange(8, 99)}
     parallel = rng.choice([(), (("i", rng.choice([2, 3, 4, 64])),), (("n", None),)])
-    return facts(rng.choice([None, 10 ** rng.uniform(-8, -5)]), parallel, inner,
+    made = facts(rng.choice([None, 10 ** rng.uniform(-8, -5)]), parallel, inner,
                  misses=(some(), some()), bytes_read=some(), uses=some(), flops=some(),
                  moves=some() if parallel else None)
+    all_of_b = made.counts["buffers"]["B"]
+    mine = [rng.randrange(count + 1) for count in all_of_b["misses"]]
+    rest = [count - part for count, part in zip(all_of_b["misses"], mine)]
+    made.counts["buffers"] = {"A": {**all_of_b, "misses": mine}, "B": {**all_of_b, "misses": rest}}
+    return made
+
+
+def exchanged():
+    """A transpose by rows and by columns, simulated: as many misses, of the other buffer."""
+    sch = transpose(64)
+    found = [counted(sch.mod, as_hierarchy("1K:2, 8K:4"))]
+    i, j = sch.get_loops("B")[:2]
+    sch.reorder(j, i)
+    found.append(counted(sch.mod, as_hierarchy("1K:2, 8K:4")))
+    return [Facts(f["counts"], {}, (), {"caches": CACHES}) for f in found]
+
+
+def test_misses_that_went_from_one_buffer_to_another_are_told():
+    rows, columns = exchanged()
+    assert [[level["misses"] for level in f.counts["levels"]] for f in (rows, columns)] == \
+        2 * [[64 * 64 + 64 * 64 // 16] * 2]
+    assert reasons(rows, columns) == [
+        "As many L1 misses as before, but more of A and fewer of B: of what comes into L1 of A, "
+        "only 6.2 % is used; before, each element was used once."]
+    assert "more of B and fewer of A" in reasons(columns, rows)[0]
 
 
 def test_a_change_is_spoken_of_alike_in_both_directions():

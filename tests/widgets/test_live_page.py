@@ -9,6 +9,7 @@ from observe.programs import matmul
 from observe.test_live import tiled
 
 from mlc_lab.observe.live import Choices
+from mlc_lab.observe.live_pages import transpose
 from mlc_lab.schedule import Schedule
 from mlc_lab_widgets import export, live
 from mlc_lab_widgets.live import compute, nearest, write
@@ -103,7 +104,7 @@ def test_a_page_does_not_claim_what_was_not_compared(page, lab):
         page.evaluate("state => { location.hash = encodeURIComponent(state) }",
                       json.dumps(state, separators=(",", ":")))
         becomes(page, "16" if state is near else "4")
-    assert why(page) == "not in this page"
+    assert why(page) == "Not in this page."
 
 
 def test_a_page_compares_with_the_last_choice_that_was_not_refused(chromium, tmp_path):
@@ -129,14 +130,14 @@ def test_a_page_compares_with_the_last_choice_that_was_not_refused(chromium, tmp
 
         page.locator(".program .l").first.wait_for()
         go(refused)
-        assert why(page) == "refused: nothing to compare"
+        assert why(page) == "Refused: nothing to compare."
         go(legal)
         assert page.locator(".why li").all_inner_texts() == (
-            said or ["the counts say nothing of this change"])
+            said or ["The counts say nothing of this change."])
         page.wait_for_timeout(600)  # the hand rests
         go(refused)
         go(legal)
-        assert why(page) == "change something, and read here what it did"
+        assert why(page) == "Change something, and read here what it did."
     made.close()
 
 
@@ -471,9 +472,20 @@ def test_what_was_not_counted_is_said(chromium, tmp_path):
     with open_page(chromium) as page:
         page.goto((tmp_path / "live.html").as_uri())
         page.get_by_role("slider", name="tile").press("ArrowRight")
-        assert page.locator(".why").inner_text() == "this page has no counts of both"
+        assert page.locator(".why").inner_text() == "This page has no counts of both."
         assert "not in this page" in page.locator(".facts").inner_text()
         assert page.locator(".asm").inner_text() == "not in this page"
+
+
+def test_a_program_without_operations_says_why_there_is_no_roofline(chromium, tmp_path):
+    made = Choices(transpose(16), caches="1K:2")
+    made.count(made.point(made.first))
+    (tmp_path / "live.html").write_text(write(made, made.first), encoding="utf-8")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "live.html").as_uri())
+        page.locator(".program .l").first.wait_for()
+        assert page.locator(".roofline").inner_text().startswith("No roofline: ")
+    made.close()
 
 
 def test_the_page_is_small_and_reads_without_scripts(lab):

@@ -286,6 +286,26 @@ def test_a_step_says_why(chromium, tmp_path):
         assert "90 %" not in page.locator(".mlc").inner_text()
 
 
+def test_a_step_without_reasons_says_so(chromium, tmp_path):
+    recording = handmade.recording()
+    counted = {"counts": {"message": "not counted: it takes long"}, "inner": {"instructions": 9}}
+    for step, cost in ((2, counted), (3, {"counts": {"message": "not counted: no time"}})):
+        program = recording.programs[recording.steps[step].after]
+        program.cost = {**program.cost, **cost}
+    before = recording.programs[recording.steps[2].before]
+    before.cost = {**before.cost, **counted}
+    recording.html(tmp_path / "none.html")
+    with open_page(chromium) as page:
+        page.goto((tmp_path / "none.html").as_uri())
+        said = page.get_by_role("list", name="Why")
+        assert said.locator("li").count() == 0  # of the program as it was there is nothing to say
+        go(page, 2)
+        assert said.inner_text() == "The counts say nothing of this change."
+        go(page, 3)
+        assert said.inner_text() == "Not counted, so it is not known why."
+        assert not page.get_by_role("button", name="Count every step").is_visible()  # no kernel
+
+
 def test_several_views_on_one_page_are_independent(chromium, tmp_path):
     path = tmp_path / "two.html"
     path.write_text(write_page([handmade.recording(), handmade.recording(False)]), encoding="utf-8")

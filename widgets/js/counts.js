@@ -186,7 +186,9 @@ export class CountsPanel {
     this.picture.querySelector(`[data-step="${step}"]`)?.focus();
   }
 
+  /** Ask Python for the counts, with what comes of it in sight. */
   request() {
+    this.element.open = true;
     if (this.ask.getAttribute("aria-disabled") === "true") return;
     this.ask.setAttribute("aria-disabled", "true");
     this.said.textContent = t("counting…");
@@ -205,7 +207,7 @@ export class CountsPanel {
       const at = this.recording.programs[program];
       at.cost = { ...(at.cost || {}), counts };
       this.said.textContent = t("counted {done} of {all} programs", {
-        done: program + 1,
+        done: this.recording.programs.filter(({ cost }) => countsOf(cost)).length,
         all: this.recording.programs.length,
       });
     }
@@ -319,7 +321,7 @@ export class CountsPanel {
     const held = this.picture.contains(document.activeElement)
       ? document.activeElement?.dataset.step
       : null;
-    const width = Math.min(900, Math.floor(this.picture.clientWidth));
+    const width = Math.min(900, this.picture.clientWidth);
     this.picture.innerHTML =
       drawRoofline(this.recording, this.level.value, this.step || 0, width) ||
       (width

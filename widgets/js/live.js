@@ -684,8 +684,7 @@ export class Live {
 
   /** @param {Data.NestRow[]} [before] of the program that was shown before */
   drawNest(before) {
-    const { nest, error, state } = this.point;
-    this.nest.element.classList.toggle("stale", Boolean(error));
+    const { nest, state } = this.point;
     this.nest.draw(nest ?? [], before, this.knobs, state);
   }
 
@@ -803,14 +802,14 @@ export class Live {
     /** @param {Data.LivePoint} point whether it was counted */
     const known = ({ cost }) => cost.counts || cost.inner;
     const none = () => {
-      if (point?.error || before?.error) return t("refused: nothing to compare");
+      if (point?.error || before?.error) return t("Refused: nothing to compare.");
       if (!before || before.key === point.key)
-        return t("change something, and read here what it did");
-      if (said) return t("the counts say nothing of this change");
-      if (!this.model.get("all")) return t("being counted …");
+        return t("Change something, and read here what it did.");
+      if (said) return t("The counts say nothing of this change.");
+      if (!this.model.get("all")) return t("Being counted …");
       return known(before) && known(point)
-        ? t("not in this page")
-        : t("this page has no counts of both");
+        ? t("Not in this page.")
+        : t("This page has no counts of both.");
     };
     this.#why.replaceChildren(
       ...(said?.length
@@ -970,7 +969,7 @@ export class Live {
       const label = knob.labels[Number(one)];
       return [knob.kind === "form" ? label : `${knob.name} ${label}`];
     });
-    if (!other.length) return "here";
+    if (!other.length) return t("here");
     return other.length < 3
       ? other.join(", ")
       : t("{count} other choices", { count: other.length });
@@ -997,13 +996,8 @@ export class Live {
     );
     const current = [...this.trail.keys()].indexOf(key);
     const held = this.#roofline.contains(document.activeElement);
-    this.#roofline.innerHTML = drawRoofline(
-      recording,
-      "memory",
-      current,
-      Math.floor(this.#roofline.clientWidth),
-      "state",
-    );
+    const width = this.#roofline.clientWidth;
+    this.#roofline.innerHTML = drawRoofline(recording, "memory", current, width, "state");
     if (held) {
       const points = this.#roofline.querySelectorAll(".point");
       const here = [...points].find((point) => point.matches(".current")) ?? points[0];

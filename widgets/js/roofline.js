@@ -9,6 +9,8 @@ import { t } from "./words.js";
 
 const EDGES = { left: 58, right: 14, top: 14, bottom: 38 };
 const ROOF_TALL = 260;
+/** About how wide a letter of a name is, in pixels. */
+const LETTER = 6.5;
 const ROOF_DASHES = ["", "8 3", "3 3", "10 3 2 3", "1 3"];
 
 /**
@@ -74,7 +76,7 @@ export function saidOfAbove(points, peak, speed) {
 }
 
 /**
- * Draw the roofline at a level as HTML text; "" where there is nothing to draw.
+ * Draw the roofline at a level as HTML text; "" where there is nothing to draw yet.
  * @param {Data.Recording} recording
  * @param {string} level
  * @param {number} current
@@ -83,9 +85,12 @@ export function saidOfAbove(points, peak, speed) {
  */
 export function drawRoofline(recording, level, current, width, word = "step") {
   const { peak_gflops: peak, bandwidth } = recording.machine || {};
-  if (!bandwidth || !peak || !width) return "";
   const points = rooflinePoints(recording, level);
-  if (!points.length) return "";
+  if (!points.length)
+    return recording.programs.some(({ cost }) => cost?.counts?.flops === null)
+      ? `<p class="note">${t("No roofline: no arithmetic counted.")}</p>`
+      : "";
+  if (!bandwidth || !peak || !width) return "";
   // One that is not timed yet stands where it is known to be across, and no higher than its roof.
   for (const p of points)
     if (p.untimed) p.gflops = Math.min(p.gflops, peak, p.intensity * bandwidth[level]);
@@ -115,23 +120,26 @@ export function drawRoofline(recording, level, current, width, word = "step") {
     const ridge = Math.min(x1, peak / speed);
     if (start >= ridge) return;
     const mine = name === level ? " mine" : "";
+    const [left, foot, right, top] = [x(start), y(start * speed), x(ridge), y(ridge * speed)];
+    const slope = (Math.atan2(top - foot, right - left) * 180) / Math.PI;
+    const label = `${name} ${digits(speed)} GB/s`;
     // Along its roof and just above it: the roofs lie closer together than their names are wide.
-    // Further along where a point would cover it.
+    // It ends before the peak, and lies further along where a point would cover it.
+    const wide = LETTER * label.length;
     /** @param {number} part */
     const along = (part) => start * (ridge / start) ** part;
     /** @param {number} part */
     const free = (part) =>
       !points.some((p) => {
-        const [right, up] = [x(p.intensity) - x(along(part)), y(p.gflops) - y(along(part) * speed)];
-        const above = -up - (right * (y(start * speed) - y(ridge * speed))) / (x(ridge) - x(start));
-        return right > -12 && right < 105 && above > -12 && above < 22;
+        const [over, up] = [x(p.intensity) - x(along(part)), y(p.gflops) - y(along(part) * speed)];
+        const above = -up - (over * (foot - top)) / (right - left);
+        return over > -12 && over < wide && above > -12 && above < 22;
       });
-    const at = along([0.12, 0.3, 0.45, 0.6, 0.75].find(free) ?? 0.12);
-    const slope =
-      (Math.atan2(y(ridge * speed) - y(start * speed), x(ridge) - x(start)) * 180) / Math.PI;
+    const last = 1 - wide / (right - left);
+    const at = along([0.12, 0.3, 0.45, last].find((p) => p <= last && free(p)) ?? last);
     svg +=
-      `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${x(start)}" y1="${y(start * speed)}" x2="${x(ridge)}" y2="${y(ridge * speed)}"/>` +
-      `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${slope.toFixed(1)})" dy="-4">${escapeHTML(name)} ${digits(speed)} GB/s</text>`;
+      `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${left}" y1="${foot}" x2="${right}" y2="${top}"/>` +
+      `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${slope.toFixed(1)})" dy="-4">${escapeHTML(label)}</text>`;
   });
   const flat = Math.max(x0, peak / Math.max(...speeds));
   svg +=
@@ -155,7 +163,6 @@ export function drawRoofline(recording, level, current, width, word = "step") {
       (point.steps.length > 1
         ? `${point.steps[0]}–${point.steps[point.steps.length - 1]}`
         : point.steps[0]);
-    const left = typeof name === "string" && x(point.intensity) + 12 + 6.5 * name.length > width;
     const bound = Math.min(peak, point.intensity * bandwidth[level]);
     const said = t(
       "{word} {steps}: {op}, {speed}, " +
@@ -170,6 +177,7 @@ export function drawRoofline(recording, level, current, width, word = "step") {
       },
     );
     const [px, py] = [x(point.intensity), y(point.gflops)];
+    const left = typeof name === "string" && px + 12 + LETTER * name.length > width;
     // Where points crowd, one of them is named; the others say their name when pointed at.
     const alone = here || named.every(([u, v]) => Math.abs(u - px) > 26 || Math.abs(v - py) > 12);
     if (alone) named.push([px, py]);

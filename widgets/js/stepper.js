@@ -279,7 +279,7 @@ export class Stepper {
     );
     this.facts = h("div", { class: "facts", role: "list" });
     this.why = h("ul", { class: "why", "aria-label": t("Why") });
-    this.why.hidden = !this.recording.steps.some((step) => step.why?.length);
+    this.why.hidden = !this.recording.steps.some((step) => step.why?.length || this.lacking(step));
     this.lineage = new Lineage(this.recording, this.programs);
     this.sides = new SideBySide(this.programs, (side, line, key) => this.select(side, line, key), {
       lineage: this.lineage,
@@ -867,9 +867,33 @@ export class Stepper {
     this.more.replaceChildren(...more);
   }
 
+  /**
+   * What is said in the place of why a step changed the time; "" where nothing is missing there.
+   * @param {Data.Step} step
+   */
+  lacking(step) {
+    if (step.error || step.why?.length || step.before === step.after) return "";
+    const costs = [step.before, step.after].map((at) => this.recording.programs[at].cost);
+    if (!costs.every((cost) => cost?.counts || cost?.inner)) return ""; // nobody asked
+    return costs.every((cost) => cost?.counts?.levels || cost?.inner?.instructions)
+      ? t("The counts say nothing of this change.")
+      : t("Not counted, so it is not known why.");
+  }
+
+  drawWhy() {
+    const step = this.recording.steps[this.step];
+    const lacking = this.lacking(step);
+    const ask = h("button", { type: "button", class: "small" }, t("Count every step"));
+    ask.addEventListener("click", () => this.counts.request());
+    ask.hidden = this.counts.ask.hidden;
+    this.why.replaceChildren(
+      ...(step.why ?? []).map((reason) => h("li", {}, reason)),
+      ...(lacking ? [h("li", { class: "none" }, lacking, " ", ask)] : []),
+    );
+  }
+
   drawFacts() {
-    const { why = [] } = this.recording.steps[this.step];
-    this.why.replaceChildren(...why.map((reason) => h("li", {}, reason)));
+    this.drawWhy();
     this.facts.replaceChildren(
       ...[
         ...facts(this.recording, this.step),
