@@ -174,9 +174,11 @@ def _solve_affine(provided: Sequence[Range], required: list[IntSet], doms: dict[
     names = [Var(f"p{i}", p.dtype) for i, p in enumerate(points)]
     inverse = inverse_affine_iter_map(found.indices, names)
     sets = dict(zip(names, required))
-    for var in used:
+    for var, dom in used.items():
         if var not in inverse:
-            return False
+            if not op.is_const_int(dom.extent, 1):
+                return False
+            inverse[var] = dom.min
         answer = eval_set(inverse[var], sets)
         if not (answer.has_lower_bound() and answer.has_upper_bound()):
             return False

@@ -540,3 +540,23 @@ def main(a: T.handle, c: T.handle):
 """))
     sch.compute_at("P", sch.get_loops("C")[0])
     assert all(int(sch.get(loop).extent) == 1 for loop in sch.get_loops("P")[1:2])
+
+
+def test_a_layout_with_a_dimension_of_one_goes_where_its_rows_are_made():
+    before = from_source("""
+@T.prim_func
+def main(A: T.Buffer((1, 3, 5, 16), "float32"), C: T.Buffer((1, 6, 5, 8), "float32")):
+    B = T.alloc_buffer((1, 3, 5, 16))
+    for i, j, k, l in T.grid(1, 3, 5, 16):
+        with T.block("B"):
+            vi, vj, vk, vl = T.axis.remap("SSSS", [i, j, k, l])
+            B[vi, vj, vk, vl] = A[vi, vj, vk, vl] + T.float32(1)
+    for i, j, k, l in T.grid(1, 6, 5, 8):
+        with T.block("C"):
+            vi, vj, vk, vl = T.axis.remap("SSSS", [i, j, k, l])
+            C[vi, vj, vk, vl] = B[vi, (vj * 8 + vl) // 16, vk, (vj * 8 + vl) % 16]
+""")
+    sch = Schedule(before)
+    sch.reverse_compute_at("C", sch.get_loops("B")[1])
+    assert [int(sch.get(loop).extent) for loop in sch.get_loops("C")] == [1, 3, 2, 5, 8]
+    check(sch, Schedule(before).mod)
