@@ -23,7 +23,7 @@ PAGE = HERE / "compatibility.md"
 NOT_PLANNED = [
     ("tvm.testing", "call_* initializer after_initializer register_ffi *_summation timeout_job "
      "device_test echo nop identity_* object_use_count run_check_signal test_* terminate_self "
-     "ErrorTest FrontendTestModule install_request_hook requires_libtorch skip_if_* IS_IN_CI "
+     "ErrorTest FrontendTestModule install_request_hook requires_libtorch IS_IN_CI "
      "SKIP_SLOW_TESTS strtobool fetch_model_from_url *_span_filling DEFAULT_TEST_TARGETS *_run",
      "hooks of TVM's C++ core, and of its own build"),
     ("*", "*MemoryPools *PoolInfo PoolInfoProperties usmp calculate_* *_memory_constraints",

@@ -148,6 +148,7 @@ NAMES: dict[str, dict[str, str]] = {
         "ExprOp": "mlc_lab.tir.expr:PrimExpr", "PrimExprWithOp": "mlc_lab.tir.expr:PrimExpr",
         "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
+    "te": {"hybrid": "mlc_lab.compat.hybrid"},
     "topi": {"testing": "mlc_lab.testing.topi"},
     "relax": {"testing": "mlc_lab.testing.relax"},
     "meta_schedule": {name: f"mlc_lab.compat.tune_config:{name}" for name in (
