@@ -66,6 +66,7 @@ ROWS: dict[str, str] = {
     "is_base_of": "mlc_lab.relax.struct_info_check:is_base_of",
     "bind_params": "mlc_lab.relax.transform.bind_params:bind_params",
     "bind_symbolic_vars": "mlc_lab.relax.transform.bind_symbolic_vars:bind_symbolic_vars",
+    "struct info of a PrimFunc": "mlc_lab.compat.analysis:struct_info_of",
     "get_static_type": "mlc_lab.relax.analysis:get_static_type",
     "inline_functions":
         "mlc_lab.relax.transform.inline_private_functions:inline_functions",

@@ -52,7 +52,7 @@ class FuncContext:
     """What is known of the function being parsed."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.private = name, False
         self.params: list[E.Var] = []
         self.buffer_map: dict[E.Var, Buffer] = {}
         self.attrs: dict[str, Any] = {}
@@ -87,6 +87,7 @@ class Parser(StatementParser):
     def prim_func(self, node: ast.FunctionDef, private: bool) -> PrimFunc:
         """A function under @T.prim_func."""
         context = self._func = FuncContext(node.name)
+        context.private = private
         self.scopes.append({})
         for arg in self.plain_parameters(node, "a prim_func"):
             self.parameter(arg)
@@ -210,6 +211,10 @@ class Parser(StatementParser):
         """A class under @I.ir_module."""
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
         self.functions = {n.name: GlobalVar(n.name) for n in definitions}
+        for k, item in enumerate(definitions):
+            if any(item.name == other.name for other in definitions[:k]):
+                raise self.error(item, f"the module has a function {item.name} already",
+                                 "give each function a name of its own")
         for item in definitions:
             try:
                 kind = self.eval(item.returns) if isinstance(

@@ -122,11 +122,14 @@ def as_expr(value: Any) -> Any:
     """A value as an operand: regions with constant extents become vector loads."""
     if type(value) is BufferRegion:
         indices = []
-        for r in value.region:
+        for axis, r in enumerate(value.region):
             lanes = O.as_int(r.extent)
             if lanes is None:
                 raise ValueError("a slice of symbolic length is no value: it can only stand in "
                                  "T.reads, T.writes or T.match_buffer")
+            if lanes > 1 and axis < len(value.region) - 1:
+                raise ValueError("only the last index of a value may be a range: elements that "
+                                 "lie side by side are one vector")
             indices.append(r.min if lanes == 1 else E.Ramp(r.min, E.IntImm(r.min.dtype, 1), lanes))
         return E.BufferLoad(value.buffer, indices)
     if type(value) is _Buffer:
