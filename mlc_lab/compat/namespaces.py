@@ -70,7 +70,7 @@ TABLE: dict[str, dict[str, str]] = {
     "tir_transform": {
         "*": "mlc_lab.lower",
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
-        "Apply": "mlc_lab.compat.passes:Apply",
+        "Apply": "mlc_lab.compat.passes:Apply", "PrimFuncPass": "mlc_lab.ir.transform:Pass",
         "StorageFlatten": "mlc_lab.compat.passes:StorageFlatten",
         "VerifyMemory": "mlc_lab.compat.analysis:VerifyMemory",
         "DefaultGPUSchedule": "mlc_lab.dlight.gpu.default_gpu_schedule:DefaultGPUSchedule",
