@@ -155,6 +155,7 @@ NAMES: dict[str, dict[str, str]] = {
     "meta_schedule": {name: f"mlc_lab.compat.tune_config:{name}" for name in (
         "TuneConfig", "ReplayTraceConfig", "ReplayFuncConfig", "EvolutionarySearchConfig")} | {
             "default_config": "mlc_lab.compat.default_config"},
+    "meta_schedule.tune": {"TuneConfig": "mlc_lab.compat.tune_config:TuneConfig"},
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
             "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},

@@ -41,7 +41,10 @@ tir, ir, prim_func, ir_module = T, I_names, T.prim_func, I_names.ir_module
 
 
 def __getattr__(name: str) -> Any:
-    """`relax` (R), whose language lies above this package."""
+    """`relax` (R), whose language lies above this package, and `from_source`, which stands above
+    this file."""
+    if name == "from_source":
+        return above("decorators of scripts").from_source
     if name != "relax":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return above("language of Relax")
