@@ -25,6 +25,7 @@ from ..tir.well_formed import verify_well_formed
 from . import ir as I_names
 from . import tir as T
 from .bounded import Budget
+from .intrinsics import PRIM_FUNC_OPTIONS
 from .macro import Macro
 from .source import Source
 from .statements import StatementParser
@@ -185,6 +186,10 @@ class Parser(StatementParser):
             decorator = decorator.func
         kind = getattr(self.eval(decorator), "script_kind", None)
         if kind == "tir":
+            for name in options:
+                if name not in PRIM_FUNC_OPTIONS:
+                    raise self.error(decorator, f"T.prim_func has no option {name!r}",
+                                     f"it has {', '.join(PRIM_FUNC_OPTIONS)}")
             return self.prim_func(node, options.get("private", False))
         if kind == "macro":
             return Macro(node, self.source, self.env, options.get("hygienic", True),

@@ -19,7 +19,8 @@ LINES = [
     "from tvm.te.hybrid.runtime import HYBRID_GLOBALS",
     "from tvm.relax.frontend.nn.llm import PagedKVCache, llama_rope, kv_cache, position_embedding",
     "from tvm.relax.frontend.nn.llm.kv_cache import RopeMode, TIRPagedKVCache",
-    "from tvm.relax.backend import pattern_registry",
+    "from tvm.relax.backend import pattern_registry, patterns",
+    "from tvm.relax.backend.patterns import make_conv2d_pattern, make_residual_block_pattern",
     "from tvm.relax.backend.pattern_registry import get_pattern, register_patterns",
     "from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame",
     "from tvm.script.parser import from_source, ir as I, relax as R, tir as T",
@@ -45,6 +46,45 @@ def test_a_name_is_where_tvm_has_it(line):
     found: dict = {}
     exec(line, found)
     assert all(value is not None for name, value in found.items() if name != "__builtins__")
+
+
+def test_patterns_of_what_libraries_take_over():
+    from tvm import relax
+    from tvm.relax.backend.patterns import (
+        make_fused_bias_activation_pattern, make_matmul_pattern, make_residual_block_pattern,
+    )
+    from tvm.script import relax as R
+
+    @tvm.script.ir_module
+    class Model:
+        @R.function
+        def main(x: R.Tensor((4, 8), "float32"), w: R.Tensor((8, 8), "float32"),
+                 b: R.Tensor((8,), "float32")):
+            with R.dataflow():
+                wt = R.permute_dims(w)
+                product = R.matmul(x, wt)
+                biased = R.add(product, b)
+                active = R.nn.relu(biased)
+                out = R.add(x, active)
+                R.output(out)
+            return out
+
+    pattern, parts = make_residual_block_pattern(
+        make_matmul_pattern(True, "relax.nn.relu", transposed_rhs=True))
+    assert set(parts) == {"lhs", "rhs", "root", "bias", "residual"}
+    found = []
+
+    def check(context):
+        found.append({name: str(e) for name, e in context.annotated_expr.items()})
+        return True
+
+    mod = relax.transform.FuseOpsByPattern([("lib.block", pattern, parts, check)])(Model)
+    assert found[0]["residual"] == "x" and found[0]["bias"] == "b" and found[0]["rhs"] == "w"
+    assert any("Composite" in (f.attrs or {}) for f in mod.functions.values())
+    plain, parts = make_fused_bias_activation_pattern("relax.matmul", activation="relax.nn.relu")
+    assert set(parts) == {"lhs", "rhs", "root"}
+    body = relax.transform.FuseOpsByPattern([("lib.matmul", plain)])(Model)
+    assert len(body.functions) == 1  # the bias stands between
 
 
 @pytest.mark.parametrize("line, name", [

@@ -172,6 +172,7 @@ def test_errors_of_signatures():
             ("def f(A: T.int32):\n    pass", "no decorator"),
             ("@T.exp\ndef f(A: T.int32):\n    pass", "no decorator of a script"),
             ("x = 3", "defines no function"),
+            ("@T.prim_func(privat=True)\ndef f(A: T.int32):\n    pass", "no option 'privat'"),
             ('@T.prim_func(private=True)\ndef f(A: T.int32):\n'
              '    T.func_attr({"global_symbol": "g"})', "private function has no global_symbol"),
             ("@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,))\n"
@@ -183,6 +184,14 @@ def test_errors_of_signatures():
             ("@I.ir_module\nclass M:\n    for i in range(3):\n        pass", "functions only")]:
         with pytest.raises(DiagnosticError, match=message):
             from_source(program)
+
+
+def test_decorators_take_options_that_they_have_by_name():
+    with pytest.raises(TypeError, match="no option 'privat'"):
+        T.prim_func(privat=True)
+    for word in (T.prim_func, T.macro):
+        with pytest.raises(ValueError, match="options by name"):
+            word(True)
 
 
 def test_an_ill_formed_program_can_be_asked_for():
