@@ -235,6 +235,7 @@ def test_threads():
     out = scaled(a)
     mod = tvm.lower(te.create_schedule(out.op), [a, out])
     assert "threadIdx.x" in mod.script()
+    agrees(scaled, a, target="cuda")
     text = te.hybrid.build(te.create_schedule(out.op), [a], [out]).get_source()
     assert 'in bind("threadIdx.x", 8):' in text
 
@@ -377,6 +378,17 @@ def test_what_hybrid_scripts_cannot_say_is_refused_at_its_place():
     made = te.compute((8,), lambda i: b[i] * 2.0)
     refused(changes, "result of another stage", made)
     refused(outer, "takes 2 arguments", a)
+
+    @script
+    def races(a):
+        c = output_tensor((8,), "float32")
+        s = 0.0
+        for i in parallel(8):
+            s += a[i]
+            c[i] = s
+        return c
+
+    refused(races, "s lives on", a)
 
     @script
     def many(a):

@@ -6,11 +6,13 @@ import ast
 import keyword
 import re
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from ...backend.interp import interpret
 from ...build import build as build_function
 from ...ir.dtype import canonical
 from ...ir.structural import structural_equal
@@ -29,7 +31,7 @@ class HybridModule:
     """The text of a hybrid script, and the function that it is.
 
     Called with tensors it gives tensors, with arrays new arrays: a script that comes from a file is
-    read and compiled, never executed.
+    read and compiled (or interpreted, where it is for a GPU), never executed as Python.
     """
 
     def __init__(self, src: str | None = None, name: str | None = None) -> None:
@@ -66,7 +68,9 @@ class HybridModule:
         op = parser.read(source, node, {}, given, node.name)
         outs = [np.zeros([int(d) for d in t.shape], t.dtype) for t in op.outputs]
         tensors = [t for t in given if isinstance(t, Tensor)]
-        run = build_function(create_prim_func([*tensors, *op.outputs]), target="llvm")
+        func = create_prim_func([*tensors, *op.outputs])
+        threads = any(isinstance(s, S.For) and s.thread_tag for s in pre_order(op.body))
+        run = partial(interpret, func) if threads else build_function(func, target="llvm")
         run(*[a.copy() for a in arrays if isinstance(a, np.ndarray)], *outs)
         return outs[0] if len(outs) == 1 else outs
 

@@ -71,10 +71,11 @@ class Whole:
 
 
 class Level:
-    """A loop whose body is being read, or the function: its memory, and names that end with it."""
+    """A loop whose body is being read, or the function: its memory, and names that end with it.
+    The iterations of a loop may run `at_once`."""
 
-    def __init__(self, node: ast.For | None) -> None:
-        self.node = node
+    def __init__(self, node: ast.For | None, at_once: bool = False) -> None:
+        self.node, self.at_once = node, at_once
         self.allocated: list[Buffer] = []
         self.names: list[str] = []
 
@@ -219,6 +220,11 @@ class Reader:
             self.scalars[name] = buffer
             self.names[name] = buffer
         buffer = self.scalars[name]
+        home = next(k for k, lv in enumerate(self.levels) if buffer in lv.allocated)
+        if any(level.at_once for level in self.levels[home + 1:]):
+            raise self.error(node, f"{name} lives on from one iteration to the next, and these run "
+                             "at the same time", "assign it first in the loop itself, outside of "
+                             "branches, or use range()")
         if value.dtype != buffer.dtype:
             value = self.fitted(node, name, value, buffer.dtype)
         return BufferStore(buffer, value, [0])
@@ -372,7 +378,7 @@ class Reader:
         var = Var(name, extent.dtype)
         thread = IterVar.from_fields(None, Var("", var.dtype), IterVar.ThreadIndex, tag)
         axis = IterVar(Range.from_min_extent(low, extent), var, IterVar.DataPar)
-        level = Level(node)
+        level = Level(node, kind in ("parallel", "vectorize", "bind"))
         self.levels.append(level)
         self.loops = (*self.loops, node)
         self.names[name] = var
