@@ -57,7 +57,7 @@ class _Leave(Mutator):
 
     def visit_Call(self, node: Call) -> PrimExpr:
         self.refuse([node], "what is computed")
-        return super().visit_Call(node)
+        return self.default(node)
 
     def visit_Var(self, node: Var) -> PrimExpr:
         self.refuse([node], "what is computed")

@@ -22,6 +22,7 @@ from ...tir import expr as E
 from ...tir import stmt as S
 from ...tir.buffer import Buffer
 from ...tir.functor import pre_order
+from ...tir.op import as_int
 from ..passes import schedule_to_module
 from . import parser
 from .words import CASTS, IN_EXPRESSIONS, LOOPS
@@ -66,7 +67,7 @@ class HybridModule:
         given = [placeholder(a.shape, canonical(str(a.dtype)), name) if isinstance(a, np.ndarray)
                  else a for a, name in zip(arrays, [p.arg for p in node.args.args])]
         op = parser.read(source, node, {}, given, node.name)
-        outs = [np.zeros([int(d) for d in t.shape], t.dtype) for t in op.outputs]
+        outs = [np.zeros([as_int(d) or 0 for d in t.shape], t.dtype) for t in op.outputs]
         tensors = [t for t in given if isinstance(t, Tensor)]
         func = create_prim_func([*tensors, *op.outputs])
         threads = any(isinstance(s, S.For) and s.thread_tag for s in pre_order(op.body))

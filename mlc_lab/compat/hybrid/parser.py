@@ -131,7 +131,7 @@ class Reader:
             isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
         if not body or not isinstance(body[-1], ast.Return) or body[-1].value is None:
             raise self.error(self.node, "a hybrid script ends in `return` with its outputs")
-        done = self.statements(body[:-1]) or Evaluate(0)
+        done = self.statements(body[:-1]) or _nothing()
         result = self.value(body[-1].value)
         self.returned = list(result) if isinstance(result, tuple) else [result]
         for one in self.returned:
@@ -149,7 +149,7 @@ class Reader:
                                  "use range() or unroll() in place of const_range()")
             if isinstance(node, ast.Assert):
                 message = "" if node.msg is None else self.value(node.msg)
-                rest = self.statements(body[at + 1:]) or Evaluate(0)
+                rest = self.statements(body[at + 1:]) or _nothing()
                 out.append(AssertStmt(self.condition(node.test), StringImm(str(message)), rest))
                 break
             method = getattr(self, f"do_{type(node).__name__}", None)
@@ -305,7 +305,8 @@ class Reader:
     def do_call(self, node: ast.Assign, target: ast.expr, read: Any, args: list[Any]) -> Stmt:
         if len(self.levels) > 40:
             raise self.error(node, "scripts call each other too deep")
-        reader = Reader(self.program, *read, self.levels)
+        source, node_of, environment = read
+        reader = Reader(self.program, source, node_of, environment, self.levels)
         reader.depth = len(self.levels)
         reader.open, saved = self.open, self.open
         done = reader.run(args)
@@ -327,7 +328,7 @@ class Reader:
         known = O.as_int(test)
         if known is not None:
             return self.statements(node.body if known else node.orelse)
-        then = self.statements(node.body) or Evaluate(0)
+        then = self.statements(node.body) or _nothing()
         return IfThenElse(test, then, self.statements(node.orelse) if node.orelse else None)
 
     def do_For(self, node: ast.For) -> Stmt | None:
@@ -391,7 +392,7 @@ class Reader:
         if not one:
             self.program.nests[slot] = outermost
             self.open = []
-        body = self.statements(node.body) or Evaluate(0)
+        body = self.statements(node.body) or _nothing()
         self.open = around
         self.levels.pop()
         self.loops = self.loops[:-1]
@@ -576,6 +577,10 @@ class Reader:
         if isinstance(owner, (tuple, list)):
             return len(owner)
         raise self.error(node, "len() is that of a tensor or a list")
+
+
+def _nothing() -> Stmt:
+    return Evaluate(IntImm("int32", 0))
 
 
 def _expr(value: Any) -> PrimExpr:
