@@ -14,6 +14,13 @@ mlc_lab.compat.install()
 import tvm
 from tvm.script import tir as T
 
+
+@pytest.fixture(autouse=True)
+def installed():
+    """Other tests take it away."""
+    mlc_lab.compat.install()
+
+
 LINES = [
     "from tvm.te.hybrid import script, build, HybridModule",
     "from tvm.te.hybrid.runtime import HYBRID_GLOBALS",
