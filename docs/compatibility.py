@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import mlc_lab.compat
+from mlc_lab.compat.releases import RELEASES
 
 HERE = Path(__file__).parent
 PAGE = HERE / "compatibility.md"
@@ -23,9 +24,20 @@ PAGE = HERE / "compatibility.md"
 NOT_PLANNED = [
     ("tvm.testing", "call_* initializer after_initializer register_ffi *_summation timeout_job "
      "device_test echo nop identity_* object_use_count run_check_signal test_* terminate_self "
-     "ErrorTest FrontendTestModule install_request_hook requires_libtorch skip_if_* IS_IN_CI "
+     "ErrorTest FrontendTestModule install_request_hook requires_libtorch IS_IN_CI "
      "SKIP_SLOW_TESTS strtobool fetch_model_from_url *_span_filling DEFAULT_TEST_TARGETS *_run",
      "hooks of TVM's C++ core, and of its own build"),
+    ("tvm.contrib.tedd", "*", "how TVM draws, step by step: its three `viz_*` functions are here"),
+    ("tvm.relax.frontend.nn.llm*", "FlashInfer* check_thread_limits get_max_num_threads_per_block",
+     "kernels of attention in CUDA"),
+    ("tvm.relax.frontend.nn.llm*", "tree_attn*",
+     "trees of draft tokens (speculative decoding): a cache has sequences of tokens in a row"),
+    ("tvm.tir.transform", "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LegalizePackedCalls "
+     "CombineContextCall LowerDeviceStorageAccessInfo LowerDeviceKernelLaunch CoProcSync "
+     "AnnotateDeviceRegions DecorateDeviceScope LowerCustomDatatypes",
+     "how TVM's kernels are called by its runtime: here it is apache-tvm-ffi's way, which the code "
+     "generator writes"),
+    ("tvm.contrib.torch", "*", "modules of Relay's time: `optimize_torch` and `as_torch` are here"),
     ("*", "*MemoryPools *PoolInfo PoolInfoProperties usmp calculate_* *_memory_constraints",
      "memory pools of microcontrollers"),
     ("*", "hexagon vpi ext_dev disco vulkan rocm mali bifrost adreno intel_graphics vta stm32 rasp "
@@ -119,6 +131,19 @@ def names() -> dict[str, list[str]]:
     return {namespace: text.split() for namespace, text in data.items()}
 
 
+def other_releases() -> list[str]:
+    """A row for each place and release, with the names."""
+    rows = []
+    for where, table in RELEASES.items():
+        by_release: dict[str, list[str]] = {}
+        for name, release in table.items():
+            by_release.setdefault(release, []).append(f"`{name}`")
+        rows += [f"| `{where}` | {', '.join(found)} | {release} |" if "." in where or (
+            " " not in where) else f"| {where} | {', '.join(found)} | {release} |"
+            for release, found in by_release.items()]
+    return rows
+
+
 def text() -> str:
     """The page."""
     rows, lacking, total, have = [], [], 0, 0
@@ -143,6 +168,9 @@ def text() -> str:
         "This page is written by `python docs/compatibility.py`, which asks for each.", "",
         "| namespace | here |", "|---|---|", *rows, "",
         "## What differs", "", "| what | how |", "|---|---|", *differs, "",
+        "## Names of other releases", "",
+        "Beside those of 0.12 to 0.18 these are understood, by the tables in `mlc_lab/compat`.", "",
+        "| where | name | had it |", "|---|---|---|", *other_releases(), "",
         "## What is not here yet", "", *lacking, "",
         "## What is not planned", "",
         "Names of which nothing here would make sense, by the reason.", "", *reasons, ""])

@@ -66,6 +66,7 @@ ROWS: dict[str, str] = {
     "is_base_of": "mlc_lab.relax.struct_info_check:is_base_of",
     "bind_params": "mlc_lab.relax.transform.bind_params:bind_params",
     "bind_symbolic_vars": "mlc_lab.relax.transform.bind_symbolic_vars:bind_symbolic_vars",
+    "struct info of a PrimFunc": "mlc_lab.compat.analysis:struct_info_of",
     "get_static_type": "mlc_lab.relax.analysis:get_static_type",
     "inline_functions":
         "mlc_lab.relax.transform.inline_private_functions:inline_functions",
@@ -148,11 +149,13 @@ NAMES: dict[str, dict[str, str]] = {
         "ExprOp": "mlc_lab.tir.expr:PrimExpr", "PrimExprWithOp": "mlc_lab.tir.expr:PrimExpr",
         "LogicalExpr": "mlc_lab.tir.expr:BinaryOp",
     },
+    "te": {"hybrid": "mlc_lab.compat.hybrid"},
     "topi": {"testing": "mlc_lab.testing.topi"},
     "relax": {"testing": "mlc_lab.testing.relax"},
     "meta_schedule": {name: f"mlc_lab.compat.tune_config:{name}" for name in (
         "TuneConfig", "ReplayTraceConfig", "ReplayFuncConfig", "EvolutionarySearchConfig")} | {
             "default_config": "mlc_lab.compat.default_config"},
+    "meta_schedule.tune": {"TuneConfig": "mlc_lab.compat.tune_config:TuneConfig"},
     "relax.transform": {name: f"{_TUNING}:{name}" for name in (
         "MetaScheduleApplyDatabase", "MetaScheduleTuneIRMod", "MetaScheduleTuneTIR")} | {
             "ToANF": "mlc_lab.relax.transform.normalize:Normalize"},

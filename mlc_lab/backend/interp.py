@@ -472,6 +472,7 @@ class InterpCompiler(KernelCompiler):
         shape = self._numbers(buffer.shape)
         slot = self.views[buffer] = self.new_slot()
         self.new_slot()
+        self.windows.add(buffer)
 
         def match(env: list) -> None:
             outer = parent(env)

@@ -119,6 +119,8 @@ class AccessCompiler(ExprCompiler):
         self.mod, self.options, self.name = mod, options, name
         self.slots: dict[Var, int] = {}
         self.views: dict[Buffer, int] = {}
+        #: buffers that are windows on regions of others
+        self.windows: set[Buffer] = set()
         self.size = 0
         self.loops: list[Var] = []
         self.blocks: list[ActiveBlock] = []
@@ -315,13 +317,15 @@ class AccessCompiler(ExprCompiler):
         return dt.lanes_of(buffer.dtype) > 1 or any(dt.lanes_of(i.dtype) > 1 for i in indices)
 
     def _constant_layout(self, buffer: Buffer) -> tuple[int, tuple | None]:
-        """The slot and shape of a declared, compact buffer of constant shape at offset 0."""
+        """The slot and shape of a declared, compact buffer of constant shape at offset 0; a window
+        lies where its region does, whatever offset it is declared with."""
         slot = self.views.get(buffer)
         shape = tuple(n for d in buffer.shape if (n := as_int(d)) is not None)
         strides = tuple(as_int(d) for d in buffer.strides)
         known = len(shape) == len(buffer.shape)
         compact = not strides or known and strides == row_major(shape)
-        if slot is None or not known or not compact or as_int(buffer.elem_offset) != 0:
+        if slot is None or not known or not compact or as_int(buffer.elem_offset) != 0 or (
+                buffer in self.windows):
             return -1, None
         return slot, shape
 

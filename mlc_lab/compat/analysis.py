@@ -65,6 +65,26 @@ def _effect(func: PrimFunc) -> str:
     return ""
 
 
+def struct_info_of(func: PrimFunc) -> Any:
+    """The FuncStructInfo of a function of TensorIR."""
+    from .. import relax
+
+    params = []
+    for param in func.params:
+        buffer = func.buffer_map.get(param)
+        if buffer is not None:
+            params.append(relax.TensorStructInfo(buffer.shape, buffer.dtype))
+        elif param.dtype == "handle":
+            params.append(relax.ObjectStructInfo())
+        else:
+            params.append(relax.PrimStructInfo(param.dtype))
+    result = func.ret_type if isinstance(func.ret_type, str) else getattr(
+        func.ret_type, "dtype", None)
+    gives = relax.TupleStructInfo([]) if result in (None, "", "void") else (
+        relax.PrimStructInfo(result) if result != "handle" else relax.ObjectStructInfo())
+    return relax.FuncStructInfo(params, gives, is_pure_function(func))
+
+
 # ------------------------------------------------------------------------------- definitions
 
 

@@ -24,6 +24,11 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "contrib": "compat.contrib", "contrib.utils": "compat.contrib.utils",
            **{f"contrib.{name}": f"compat.contrib.{name}"
               for name in ("cblas", "cc", "clang", "tedd", "torch")},
+           "relax.backend.patterns": "compat.backend_patterns",
+           "relax.libraries.patterns": "compat.backend_patterns",
+           "relax.libraries.pattern_registry": "relax.backend.pattern_registry",
+           "te.hybrid": "compat.hybrid", "te.hybrid.runtime": "compat.hybrid.words",
+           "s_tir.tensor_intrin": "compat.tensor_intrin",
            "tir.tensor_intrin": "compat.tensor_intrin",
            "tir.tensor_intrin.dot_product_common": "compat.tensor_intrin.dot_product",
            **{f"tir.tensor_intrin.{name}": f"compat.tensor_intrin.{name}"

@@ -51,7 +51,9 @@ TABLE: dict[str, dict[str, str]] = {
         "build": "mlc_lab.build:build", "lower": "mlc_lab.lower:lower",
         "schedule_to_module": "mlc_lab.compat.passes:schedule_to_module",
     },
-    "s_tir": {
+    "s_tir": {  # 0.25 and later
+        **{name: f"mlc_lab.compat.namespaces:s_tir_{name}" for name in (
+            "meta_schedule", "dlight", "schedule", "transform")},
         "*": "mlc_lab.schedule", "TensorIntrin": "mlc_lab.tir:TensorIntrin",
         "SBlockRV": "mlc_lab.schedule:BlockRV",
     },
@@ -70,7 +72,7 @@ TABLE: dict[str, dict[str, str]] = {
     "tir_transform": {
         "*": "mlc_lab.lower",
         "prim_func_pass": "mlc_lab.compat.passes:prim_func_pass",
-        "Apply": "mlc_lab.compat.passes:Apply",
+        "Apply": "mlc_lab.compat.passes:Apply", "PrimFuncPass": "mlc_lab.ir.transform:Pass",
         "StorageFlatten": "mlc_lab.compat.passes:StorageFlatten",
         "VerifyMemory": "mlc_lab.compat.analysis:VerifyMemory",
         "DefaultGPUSchedule": "mlc_lab.dlight.gpu.default_gpu_schedule:DefaultGPUSchedule",
@@ -97,10 +99,24 @@ TABLE: dict[str, dict[str, str]] = {
     "script_parser_tir_entry": {
         "prim_func": "mlc_lab.script.tir:prim_func", "macro": "mlc_lab.script.tir:macro",
         "Buffer": "mlc_lab.script.tir:Buffer", "BufferProxy": "mlc_lab.script.tir:Buffer",
-        "Ptr": "mlc_lab.script.tir:Ptr", "PtrProxy": "mlc_lab.script.tir:Ptr",
+        "Ptr": "mlc_lab.script.tir:handle", "PtrProxy": "mlc_lab.script.tir:handle",
+        "TIRMacro": "mlc_lab.script.macro:Macro",
     },
+    "script_parser_ir_entry": {"ir_module": "mlc_lab.script:ir_module"},
+    "script_ir_builder_base": {
+        "IRBuilder": "mlc_lab.script.ir_builder:IRBuilder",
+        "IRBuilderFrame": "mlc_lab.script.ir_builder.frames:Frame"},
+    "relax_backend_patterns": {
+        name: f"mlc_lab.relax.libraries:{name}" for name in (
+            "get_pattern", "get_patterns_with_prefix", "register_patterns")},
+    "s_tir_meta_schedule": {"*": "mlc_lab.meta_schedule"},
+    "s_tir_dlight": {"*": "mlc_lab.dlight"},
+    "s_tir_schedule": {"*": "mlc_lab.schedule"},
+    "s_tir_transform": {"*": "mlc_lab.lower"},
     "script_parser_relax_entry": {
         "*": "mlc_lab.relax.script.words",
+        "function": "mlc_lab.relax.script.names:function",
+        "macro": "mlc_lab.relax.script.names:macro",
         "ObjectProxy": "mlc_lab.relax.script.names:Object",
         "TensorProxy": "mlc_lab.relax.script.names:Tensor",
         "CallableProxy": "mlc_lab.relax.script.names:Callable",
@@ -123,6 +139,10 @@ TABLE: dict[str, dict[str, str]] = {
 DOTTED = {name: name.replace("tir_", "tir.") if name != "s_tir" else name for name in TABLE}
 DOTTED.update((name, name.replace("_", ".")) for name in TABLE if name.startswith(
     ("tir_schedule_", "script_", "ir_", "driver_")))
+DOTTED.update((f"s_tir_{name}", f"s_tir.{name}") for name in (
+    "meta_schedule", "dlight", "schedule", "transform"))
+DOTTED["script_ir_builder_base"] = "script.ir_builder.base"
+DOTTED["relax_backend_patterns"] = "relax.backend.pattern_registry"
 
 
 class Namespace(ModuleType):

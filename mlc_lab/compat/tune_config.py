@@ -1,12 +1,13 @@
-"""Options of a search as one object, as TVM 0.9 to 0.11 (2022) had them.
+"""Options of a search as one object, as TVM had them in 2022.
 
     sch = ms.tune_tir(mod, "llvm --num-cores=4", work_dir="./tune_tmp",
                       config=ms.TuneConfig(max_trials_global=64, num_trials_per_iter=64))
 
 With `config=` the search gives what it gave then: the schedule that was fastest, or None.
 
-0.9 had `ReplayTraceConfig`, `ReplayFuncConfig` and `EvolutionarySearchConfig`; 0.10 and 0.11 had
-`TuneConfig` in their place, and from 0.12 on the options are arguments.
+The development of 0.9 had `ReplayTraceConfig`, `ReplayFuncConfig` and `EvolutionarySearchConfig`;
+the releases 0.9 and 0.10 had `TuneConfig` in their place, and from 0.11 on the options are
+arguments.
 """
 
 from __future__ import annotations

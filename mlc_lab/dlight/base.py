@@ -247,3 +247,7 @@ def _start_sums_outside(sch: Schedule) -> None:
                 sch.decompose_reduction(rv, loops[0])
             except ScheduleError:
                 continue
+
+
+#: the name that TVM has for it
+ScheduleRule = KernelRule

@@ -33,10 +33,14 @@ from .narrow_datatype import NarrowDataType
 from .pipeline import default_passes, lower, stage_names, stages
 from .place_allocations import PlaceAllocations
 from .plan_and_update_buffer_allocation_location import PlanAndUpdateBufferAllocationLocation
+from .reduce_branching_through_overcompute import ReduceBranchingThroughOvercompute
+from .remove_assume import RemoveAssume
 from .remove_no_op import RemoveNoOp
+from .remove_store_undef import RemoveStoreUndef
 from .renormalize_split_pattern import RenormalizeSplitPattern
 from .rewrite_unsafe_select import RewriteUnsafeSelect
 from .simplify import Simplify
+from .skip_assert import SkipAssert
 from .split_host_device import SplitHostDevice
 from .split_vector import SplitVector
 from .storage_rewrite import StorageRewrite
@@ -55,8 +59,9 @@ __all__ = [
     "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock",
     "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce",
     "LowerWarpMemory", "MergeSharedMemory", "NarrowDataType", "PlaceAllocations",
-    "PlanAndUpdateBufferAllocationLocation", "RemoveNoOp", "RenormalizeSplitPattern",
-    "RewriteUnsafeSelect", "Simplify", "SplitHostDevice", "SplitVector", "StorageRewrite",
+    "PlanAndUpdateBufferAllocationLocation", "ReduceBranchingThroughOvercompute", "RemoveAssume",
+    "RemoveNoOp", "RemoveStoreUndef", "RenormalizeSplitPattern", "RewriteUnsafeSelect", "Simplify",
+    "SkipAssert", "SplitHostDevice", "SplitVector", "StorageRewrite",
     "SumLanes", "ThreadSync", "UnifyThreadBinding", "UnrollLoop", "VectorizeLoop", "VerifyKernels",
     "default_passes", "lower", "stage_names", "stages",
 ]

@@ -178,6 +178,11 @@ class _RemoveNoOp(Mutator):
         return node if body is node.body else node.replace(body=body)
 
 
+def without_no_ops(body: Stmt) -> Stmt:
+    """A statement without the parts that do nothing."""
+    return _RemoveNoOp().visit(body)
+
+
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:
     """Only statements that do something."""
     return func.with_body(_RemoveNoOp().visit(func.body))

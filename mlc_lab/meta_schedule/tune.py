@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any, Sequence
 
+from ..above import name_above
 from .context import TuneContext
 from .cost_model import CostModel
 from .database import Database, DatabaseError
@@ -89,6 +90,11 @@ def tune_tasks(*, tasks: Sequence[TuneContext], task_weights: Sequence[float] | 
         database=opened, cost_model=CostModel.create(cost_model),
         progress=Progress(quiet=not verbose))
     return opened
+
+
+def __getattr__(name: str) -> Any:
+    """A name that TVM of 2022 has here and that stands above: `TuneConfig`."""
+    return name_above("meta_schedule.tune", name)
 
 
 __all__ = ["only_structural", "open_database", "tune_tasks"]

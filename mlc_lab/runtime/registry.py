@@ -7,7 +7,7 @@ speaks tvm-ffi in this process. Tensor arguments reach a Python function as ``ND
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import tvm_ffi
@@ -18,6 +18,8 @@ from . import ndarray as _ndarray  # noqa: F401  (sets the class in which tensor
 
 if TYPE_CHECKING:
     from typing import Literal, overload
+
+_PACKAGE = __name__.partition(".")[0]
 
 # Raised by kernels that divide an integer by zero; tvm-ffi knows their other errors.
 register_error("ZeroDivisionError", ZeroDivisionError)
@@ -89,5 +91,29 @@ def remove_global_func(name: str) -> None:
 
 
 def convert(value: Any) -> Any:
-    """``value`` as a tvm-ffi object: a Python function becomes a callable PackedFunc."""
+    """``value`` as a tvm-ffi object: a Python function becomes a callable PackedFunc.
+
+    Parts of programs, such as tensors of te, stay what they are, though some can be called; a list
+    or a dict with such parts is one of Python's.
+    """
+    if _is_part(value):
+        return value
+    if isinstance(value, (list, tuple)) and _has_part(value):
+        return [convert(item) for item in value]
+    if isinstance(value, Mapping) and _has_part(value):
+        return {key: convert(item) for key, item in value.items()}
     return tvm_ffi.convert(value)
+
+
+def _is_part(value: Any) -> bool:
+    """Whether a value is an object of this package, which has meaning in Python alone."""
+    return type(value).__module__.startswith(f"{_PACKAGE}.") and not isinstance(
+        value, tvm_ffi.core.Object)
+
+
+def _has_part(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return any(map(_has_part, value.values()))
+    if isinstance(value, (list, tuple)):
+        return any(map(_has_part, value))
+    return _is_part(value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from typing import TYPE_CHECKING, Any, Mapping
+from typing import Any, Mapping, Sequence
 
 from ..ir import dtype as dt
 from ..reading.python_text import parse_expression, written
@@ -18,9 +18,6 @@ from .evaluator import Evaluator
 from .indexing import buffer_indices, load, vector_indices
 from .source import Source
 from .values import Pending
-
-if TYPE_CHECKING:
-    pass
 
 
 class AssignmentParser(Evaluator):
@@ -80,10 +77,23 @@ class AssignmentParser(Evaluator):
                                              "names")
             if len(value) != len(target.elts):
                 raise self.error(target, f"{len(value)} value(s) for {len(target.elts)} name(s)")
+            if not any(isinstance(part, Pending) for part in value):
+                self.different(target.elts)
             for item, part in zip(target.elts, value):
                 self.assign(item, part, node)
         else:
             raise self.error(target, "cannot assign to this")
+
+    def different(self, targets: Sequence[ast.expr]) -> None:
+        """DiagnosticError where one of several names stands twice."""
+        seen: set[str] = set()
+        for target in targets:
+            inner = target.value if isinstance(target, ast.Starred) else target
+            if isinstance(inner, ast.Name) and inner.id != "_":
+                if inner.id in seen:
+                    raise self.error(inner, f"the name {inner.id} stands twice here",
+                                     "give each its own name")
+                seen.add(inner.id)
 
     def bind(self, name: str, value: object, node: ast.AST) -> None:
         """Bind one name as TVM does: definitions are named, values become lets."""

@@ -80,6 +80,9 @@ def vector_indices(ev: Evaluator, node: ast.AST, buffer: Buffer, parts: list[Any
             if length is None or stride is None:
                 raise ev.error(node, "the length of a vector access must be a constant")
             lanes = -(-length // stride)
+            if lanes > 1 and axis < len(parts) - 1:
+                raise ev.error(node, "only the last index may be a range: elements that lie side "
+                                     "by side are one vector", "loop over the other dimensions")
             out.append(low if lanes == 1 else E.Ramp(low, step, lanes))
         else:
             out.append(E.const_index(value))

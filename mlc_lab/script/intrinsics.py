@@ -8,4 +8,7 @@ from ..tir.op.intrinsic import DTYPE_FIRST, DTYPE_LAST, GIVEN_DTYPES
 CALL_NAMES = {"tir.tvm_call_packed": "call_packed", "tir.tvm_call_cpacked": "call_cpacked",
               "tir.tvm_call_packed_lowered": "call_packed_lowered"}
 
-__all__ = ["CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "GIVEN_DTYPES"]
+#: what a decorator of functions is told by name; the last two, of 0.24 and later, say nothing more
+PRIM_FUNC_OPTIONS = ("private", "check_well_formed", "s_tir", "persistent")
+
+__all__ = ["CALL_NAMES", "DTYPE_FIRST", "DTYPE_LAST", "GIVEN_DTYPES", "PRIM_FUNC_OPTIONS"]

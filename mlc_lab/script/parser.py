@@ -25,6 +25,7 @@ from ..tir.well_formed import verify_well_formed
 from . import ir as I_names
 from . import tir as T
 from .bounded import Budget
+from .intrinsics import PRIM_FUNC_OPTIONS
 from .macro import Macro
 from .source import Source
 from .statements import StatementParser
@@ -41,7 +42,10 @@ tir, ir, prim_func, ir_module = T, I_names, T.prim_func, I_names.ir_module
 
 
 def __getattr__(name: str) -> Any:
-    """`relax` (R), whose language lies above this package."""
+    """`relax` (R), whose language lies above this package, and `from_source`, which stands above
+    this file."""
+    if name == "from_source":
+        return above("decorators of scripts").from_source
     if name != "relax":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return above("language of Relax")
@@ -52,7 +56,7 @@ class FuncContext:
     """What is known of the function being parsed."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name, self.private = name, False
         self.params: list[E.Var] = []
         self.buffer_map: dict[E.Var, Buffer] = {}
         self.attrs: dict[str, Any] = {}
@@ -87,6 +91,7 @@ class Parser(StatementParser):
     def prim_func(self, node: ast.FunctionDef, private: bool) -> PrimFunc:
         """A function under @T.prim_func."""
         context = self._func = FuncContext(node.name)
+        context.private = private
         self.scopes.append({})
         for arg in self.plain_parameters(node, "a prim_func"):
             self.parameter(arg)
@@ -181,6 +186,10 @@ class Parser(StatementParser):
             decorator = decorator.func
         kind = getattr(self.eval(decorator), "script_kind", None)
         if kind == "tir":
+            for name in options:
+                if name not in PRIM_FUNC_OPTIONS:
+                    raise self.error(decorator, f"T.prim_func has no option {name!r}",
+                                     f"it has {', '.join(PRIM_FUNC_OPTIONS)}")
             return self.prim_func(node, options.get("private", False))
         if kind == "macro":
             return Macro(node, self.source, self.env, options.get("hygienic", True),
@@ -210,6 +219,10 @@ class Parser(StatementParser):
         """A class under @I.ir_module."""
         definitions = [n for n in node.body if isinstance(n, ast.FunctionDef)]
         self.functions = {n.name: GlobalVar(n.name) for n in definitions}
+        for k, item in enumerate(definitions):
+            if any(item.name == other.name for other in definitions[:k]):
+                raise self.error(item, f"the module has a function {item.name} already",
+                                 "give each function a name of its own")
         for item in definitions:
             try:
                 kind = self.eval(item.returns) if isinstance(

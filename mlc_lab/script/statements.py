@@ -45,6 +45,7 @@ class BlockContext:
         self.reads: Any = None
         self.writes: Any = None
         self.annotations: dict[str, Any] = {}
+        self.annotated = False
         self.allocs: list[Buffer] = []
         self.matches: list[S.MatchBufferRegion] = []
         self.init: Any = None
@@ -204,6 +205,7 @@ class StatementParser(AssignmentParser):
         A starred target takes what is left, a single name all of them.
         """
         names: list[str] = []
+        self.different(targets)
         for target in targets:
             if isinstance(target, ast.Starred) and isinstance(target.value, ast.Name):
                 names += [f"{target.value.id}_{k}" for k in range(count - len(targets) + 1)]
@@ -231,6 +233,9 @@ class StatementParser(AssignmentParser):
 
     def visit_if(self, node: ast.If) -> None:
         test = self.operand(node.test)
+        if isinstance(test, float):
+            raise self.error(node.test, "a number with a fraction is no condition",
+                             "compare it, for example with != 0.0")
         if not isinstance(test, E.PrimExpr):  # known now: only the side taken exists
             for item in node.body if truth(test) else node.orelse:
                 self.statement(item)

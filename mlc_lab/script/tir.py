@@ -18,6 +18,7 @@ from ..tir.buffer import decl_buffer as _decl_buffer
 from ..tir.function import IndexMap
 from ..tir.stmt import BufferRegion
 from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST
+from .intrinsics import PRIM_FUNC_OPTIONS as _OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -122,11 +123,14 @@ def as_expr(value: Any) -> Any:
     """A value as an operand: regions with constant extents become vector loads."""
     if type(value) is BufferRegion:
         indices = []
-        for r in value.region:
+        for axis, r in enumerate(value.region):
             lanes = O.as_int(r.extent)
             if lanes is None:
                 raise ValueError("a slice of symbolic length is no value: it can only stand in "
                                  "T.reads, T.writes or T.match_buffer")
+            if lanes > 1 and axis < len(value.region) - 1:
+                raise ValueError("only the last index of a value may be a range: elements that "
+                                 "lie side by side are one vector")
             indices.append(r.min if lanes == 1 else E.Ramp(r.min, E.IntImm(r.min.dtype, 1), lanes))
         return E.BufferLoad(value.buffer, indices)
     if type(value) is _Buffer:
@@ -413,6 +417,16 @@ def _fill() -> None:
     scope["axis"] = _Axis
 
 
+def _options_of(word: str, func: object, options: Mapping[str, object], known: Sequence[str]
+                ) -> None:
+    """TypeError for an option that a decorator does not have, ValueError for one without a name."""
+    for name in options:
+        if name not in known:
+            raise TypeError(f"T.{word} has no option {name!r}: there are {', '.join(known)}")
+    if func is not None and not callable(func):
+        raise ValueError(f"T.{word} takes its options by name, got {func!r}")
+
+
 def prim_func(func: Callable[..., Any] | None = None, private: bool = False,
               check_well_formed: bool = True, **options: object) -> Any:
     """Decorator: a Python function as a PrimFunc. `private` leaves out `global_symbol`.
@@ -422,6 +436,7 @@ def prim_func(func: Callable[..., Any] | None = None, private: bool = False,
     class's decorator does the parsing. Raises DiagnosticError at the place of a mistake.
     """
     entry = above("decorators of scripts")
+    _options_of("prim_func", func, options, _OPTIONS)
     if func is None:
         return lambda f: entry.decorate_function(f, private, 2, check_well_formed)
     return entry.decorate_function(func, private, 2, check_well_formed)
@@ -434,6 +449,7 @@ def macro(func: Callable[..., Any] | None = None, *, hygienic: bool = True) -> A
     place where it is called.
     """
     entry = above("decorators of scripts")
+    _options_of("macro", func, {}, ())
     if func is None:
         return lambda f: entry.decorate_macro(f, hygienic, 2)
     return entry.decorate_macro(func, hygienic, 2)

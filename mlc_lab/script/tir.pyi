@@ -23,6 +23,7 @@ from ..tir.buffer import decl_buffer as _decl_buffer
 from ..tir.function import IndexMap
 from ..tir.stmt import BufferRegion
 from .intrinsics import CALL_NAMES, DTYPE_FIRST, DTYPE_LAST
+from .intrinsics import PRIM_FUNC_OPTIONS as _OPTIONS
 from collections.abc import Mapping, Sequence
 from ..tir.expr import ExprLike
 class Form:
@@ -472,7 +473,7 @@ def reads(*regions: object) -> None:
 def realize(*args: object) -> None:
     """Refused: BufferRealize belongs to a stage of TVM that does not exist here."""
 def reinterpret(dtype: str, value: _ExprLike, span: object = None) -> _PrimExpr:
-    """The bits of value read as another type of the same size."""
+    """The bits of value read as another type of the same size; value itself where it has it."""
 def ret(value: _ExprLike, span: object = None) -> _PrimExpr:
     """Return `value` from the function."""
 def round(x: _ExprLike, **options: object) -> _PrimExpr:

@@ -9,6 +9,7 @@ Read `tensor.py`, `operation.py`, `create_prim_func.py`, and `schedule.py` for s
 manner of TVM's first years (`te.create_schedule`).
 """
 
+from ..above import name_above as _name_above
 from ..tir import op as _op
 from ..tir.expr import CommReducer, IterVar, Reduce, Var
 from ..tir.function import IndexMap as _IndexMap
@@ -17,6 +18,7 @@ from ..tir.op import abs, all, any, max, min, power, round
 from ..tir.reduction import comm_reducer, prod, sum
 from . import saving as _saving  # noqa: F401  (makes tensors savable)
 from .create_prim_func import create_prim_func
+from .hybrid_op import HybridOp
 from .operation import (
     compute, extern, extern_primfunc, placeholder, reduce_axis, scan, size_var, thread_axis, var,
 )
@@ -31,8 +33,14 @@ pow = power
 #: te.AXIS_SEPARATOR, j]`
 AXIS_SEPARATOR = _IndexMap.AXIS_SEPARATOR
 
+
+def __getattr__(name: str) -> object:
+    """A name of TVM's `te` that stands above: `hybrid`."""
+    return _name_above("te", name)
+
+
 __all__ = [
-    "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "IterVar", "Operation",
+    "AXIS_SEPARATOR", "CommReducer", "ComputeOp", "ExternOp", "HybridOp", "IterVar", "Operation",
     "PlaceholderOp", "Reduce",
     "ScanOp", "Schedule", "Stage", "Tensor", "TensorComputeOp", "TensorSlice", "Var", "abs",
     "all", "any", "comm_reducer", "compute", "create_prim_func", "create_schedule",

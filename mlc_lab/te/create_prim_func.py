@@ -24,6 +24,7 @@ from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, ForKind, LetStmt, Stmt, annotation_value,
     seq,
 )
+from .hybrid_op import HybridOp, hybrid_statement
 from .scan_blocks import scan_statement
 from .tensor import ComputeOp, ExternOp, Operation, PlaceholderOp, ScanOp, Tensor
 
@@ -362,6 +363,8 @@ class _Builder:
                 if isinstance(a, Var) and a is not b:
                     table[a] = b
         body = substitute(op.body, {**self.sizes, **table}, renamed)
+        if isinstance(op, HybridOp):
+            return hybrid_statement(body, name, op, renamed, self.fresh)
         reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
         writes = tuple(BufferRegion.full_region(b) for b in outs)
         return BlockRealize((), True, Block((), reads, writes, name, body))

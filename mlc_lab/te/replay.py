@@ -19,6 +19,7 @@ from ..tir.op import as_int, const
 from .create_prim_func import build_prim_func, reduces_nothing
 from .error import TensorExprError
 from .group import place_of
+from .hybrid_op import HybridOp, hybrid_loops
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 from .tensor_compute import TensorComputeOp
@@ -135,6 +136,9 @@ class Replay:
                 raise TensorExprError(f"{stage.op.name} is to be computed at {axis.var.name}, "
                                       f"which is no loop of {parent.op.name} any more")
             self.sch.compute_at(block, self.loops[parent][axis], True)
+        if isinstance(stage.op, HybridOp):
+            self.finish_hybrid(stage, stage.op)
+            return
         axes = stage.root_axes
         loops = self.sch.get_loops(block)
         if stage in self.inner:
@@ -157,6 +161,15 @@ class Replay:
                 self.sch.tensorize(table[step[1][0]], step[1][1])
         if isinstance(op, TensorComputeOp):
             self.sch.tensorize(table[op.inner_axes[0]], op.intrin.name)
+
+    def finish_hybrid(self, stage: Stage, op: HybridOp) -> None:
+        """The steps of a stage that is written as loops."""
+        block = self.blocks[stage]
+        table = self.loops[stage] = hybrid_loops(self.sch, block, op)
+        self.measure(table)
+        for step in stage.steps:
+            self.apply(block, table, step, 0)
+            self.measure({axis: table[axis] for axis in step[2]})
 
     def measure(self, table: dict[IterVar, Any]) -> None:
         """Note how far loops go, said by the axes of the stages around."""

@@ -163,6 +163,19 @@ def skip_if_32bit(reason: str) -> Callable[[Any], Any]:
     return with_marks([pytest.mark.skip(reason=reason)] if small else [])
 
 
+def skip_if_wheel_test(test: Any) -> Any:
+    """The mark of a test that does not run where TVM comes as a wheel (WHEEL_TEST=1)."""
+    return pytest.mark.skipif(
+        os.environ.get("WHEEL_TEST", "").lower() in ("true", "1", "yes"),
+        reason="does not run from a wheel")(test)
+
+
+def skip_if_no_reference_system(test: Any) -> Any:
+    """The mark of a test that does not run where addresses have 32 bits."""
+    return skip_if_32bit("there is no reference system")(test)
+
+
 __all__ = ["FEATURES", "Feature", "is_ampere_or_newer", "requires_cuda_compute_version",
-           "requires_nvcc_version", "requires_package", "skip_if_32bit", "slow", "uses_gpu",
+           "requires_nvcc_version", "requires_package", "skip_if_32bit",
+           "skip_if_no_reference_system", "skip_if_wheel_test", "slow", "uses_gpu",
            "uses_multi_gpu", "with_marks"]

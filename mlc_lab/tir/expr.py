@@ -643,6 +643,12 @@ class Reduce(PrimExpr):
     value_index: int = plain()
     init: tuple[PrimExpr, ...]
 
+    def __init__(self, combiner: CommReducer, source: Sequence[Any], axis: Sequence[IterVar],
+                 condition: Any, value_index: int, init: Sequence[Any] | None = None,
+                 span: object = None) -> None:
+        self._init(combiner, tuple(map(const_index, source)), tuple(axis), const_index(condition),
+                   value_index, tuple(map(const_index, init or ())))
+
 
 _SMALL: dict[int, IntImm] = {}
 

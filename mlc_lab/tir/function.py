@@ -56,6 +56,12 @@ class PrimFunc(BaseFunc):
         self._init(tuple(variables), buffers, normalize_attrs(attrs), ret_type, body)
 
     @property
+    def struct_info(self) -> Any:
+        """What Relax knows of it: a tensor for each buffer, a number for each other parameter, and
+        whether it writes memory of its caller's."""
+        return above("struct info of a PrimFunc")(self)
+
+    @property
     def __name__(self) -> str:
         """The name under which it is known outside; "main" where it has none."""
         return str(self.attrs.get("global_symbol", "main"))

@@ -54,11 +54,15 @@ class LetStmt(Stmt):
 class AttrStmt(Stmt):
     """body under the attribute attr_key = value of `node` (pragmas, thread extents)."""
 
-    numbers = ("value",)
     node: Any = plain()
     attr_key: str = plain()
     value: PrimExpr
     body: Stmt
+
+    def __init__(self, node: Any, attr_key: str, value: ExprLike | str, body: Stmt,
+                 span: object = None) -> None:
+        self._init(node, attr_key, StringImm(value) if isinstance(value, str) else
+                   const_index(value), body)
 
 
 @node
@@ -163,9 +167,9 @@ class IfThenElse(Stmt):
     then_case: Stmt
     else_case: Stmt | None
 
-    def __init__(self, condition: PrimExpr, then_case: Stmt, else_case: Stmt | None = None,
+    def __init__(self, condition: ExprLike, then_case: Stmt, else_case: Stmt | None = None,
                  span: object = None) -> None:
-        self._init(condition, then_case, else_case)
+        self._init(const_index(condition), then_case, else_case)
 
 
 @node
@@ -302,8 +306,8 @@ class BlockRealize(Stmt):
 
     def __init__(self, iter_values: Sequence[Any], predicate: Any, block: Block,
                  span: object = None) -> None:
-        if isinstance(predicate, bool):
-            predicate = IntImm("bool", int(predicate))
+        if isinstance(predicate, (bool, int)):
+            predicate = IntImm("bool", int(bool(predicate)))
         self._init(tuple(map(const_index, iter_values)), predicate, block)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from mlc_lab import tir
+from mlc_lab import relax, tir
 from mlc_lab.compat import analysis
-from mlc_lab.ir import IRModule
+from mlc_lab.ir import IRModule, assert_structural_equal
 from mlc_lab.schedule import ScheduleError
 from mlc_lab.script import tir as T
 
@@ -177,3 +177,24 @@ def test_memory_of_a_gpu_is_touched_by_threads():
         else:
             with pytest.raises(RuntimeError, match="accesses A outside of all loops"):
                 analysis.VerifyMemory()(mod)
+
+
+def test_the_struct_info_of_a_function_says_what_it_takes_and_whether_it_writes():
+    @T.prim_func
+    def area(m: T.int32, n: T.int32) -> T.int32:
+        T.ret(m * n)
+
+    number = relax.PrimStructInfo("int32")
+    assert_structural_equal(area.struct_info,
+                            relax.FuncStructInfo([number, number], number, True))
+
+    @T.prim_func
+    def copy(A: T.Buffer((16,), "float32"), b: T.handle, n: T.int64):
+        B = T.match_buffer(b, (n,), "float16")
+        for i in range(16):
+            B[i] = T.cast(A[i], "float16")
+
+    info = copy.struct_info
+    assert not info.purity and isinstance(info.ret, relax.TupleStructInfo)
+    assert [str(p) for p in info.params] == [
+        'R.Tensor((16,), dtype="float32")', 'R.Tensor((n,), dtype="float16")', 'R.Prim("int64")']

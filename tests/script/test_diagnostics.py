@@ -58,6 +58,27 @@ MISTAKES = [
     ('with T.block("b"):\n    T.evaluate(A.data)', 'T.block("b")', "data pointer of A",
      "T.reads"),
     # what is said twice
+    ("a, a = 1, 2\nT.evaluate(a)", "a", "stands twice", "own name"),
+    ("for i, i in T.grid(2, 3):\n    pass", "i", "stands twice", "own name"),
+    ('T.func_attr({"a": 1})\nT.func_attr({"a": 2})', 'T.func_attr({"a": 2})', "'a' is given twice",
+     ""),
+    ('with T.block("b"):\n    T.block_attr({})\n    T.block_attr({})\n    T.evaluate(0)',
+     "T.block_attr({})", "already", ""),
+    # what a second name of memory says that is not so
+    ('with T.block("b"):\n    T.writes(A[0, 0:4])\n    S = T.match_buffer(A[0, 0:4], (5,))\n'
+     "    S[0] = 1.0", "S = T.match_buffer(A[0, 0:4], (5,))", "the extents (1, 4)", ""),
+    ('with T.block("b"):\n    T.writes(A[0:2, 0:4])\n    S = T.match_buffer(A[0:2, 0:4], (4,))\n'
+     "    S[0] = 1.0", "S = T.match_buffer(A[0:2, 0:4], (4,))", "the extents (2, 4)", ""),
+    ('with T.block("b"):\n    T.writes(A[0, 0:4])\n'
+     '    S = T.match_buffer(A[0, 0:4], (4,), "int32")\n    S[0] = 1',
+     'S = T.match_buffer(A[0, 0:4], (4,), "int32")', "holds float32", ""),
+    ('with T.block("b"):\n    T.writes(A[0, 0:4])\n'
+     '    S = T.match_buffer(A[0, 0:4], (4,), scope="local")\n    S[0] = 1.0',
+     'S = T.match_buffer(A[0, 0:4], (4,), scope="local")', "declared 'local'", ""),
+    # a vector is of elements side by side
+    ("A[0:4, 0] = T.float32(1)", "A[0:4, 0]", "only the last index", "loop over"),
+    ("A[0, 0] = A[0:4, 0] + T.float32(1)", "A[0:4, 0] + T.float32(1)", "only the last index", ""),
+    ("if 1.5:\n    T.evaluate(0)", "1.5", "no condition", "compare it"),
     ('for i, j in T.grid(4, 4):\n    with T.block("b"):\n'
      '        v, v = T.axis.remap("SS", [i, j])\n        A[v, v] = 0.0',
      'v, v = T.axis.remap("SS", [i, j])', "v is an axis of the block already", "another name"),
@@ -151,9 +172,26 @@ def test_errors_of_signatures():
             ("def f(A: T.int32):\n    pass", "no decorator"),
             ("@T.exp\ndef f(A: T.int32):\n    pass", "no decorator of a script"),
             ("x = 3", "defines no function"),
+            ("@T.prim_func(privat=True)\ndef f(A: T.int32):\n    pass", "no option 'privat'"),
+            ('@T.prim_func(private=True)\ndef f(A: T.int32):\n'
+             '    T.func_attr({"global_symbol": "g"})', "private function has no global_symbol"),
+            ("@T.prim_func\ndef f(a: T.handle):\n    A = T.match_buffer(a, (4,))\n"
+             "    B = T.match_buffer(a, (2, 2))", "the buffer A already"),
+            ("@I.ir_module\nclass M:\n    @T.prim_func\n    def f(A: T.int32):\n        pass\n"
+             "    @T.prim_func\n    def f(B: T.int32):\n        pass", "a function f already"),
+            ('@R.function\ndef f(x: R.Object):\n    R.func_attr({"a": 1})\n'
+             '    R.func_attr({"a": 2})\n    return x', "'a' is given twice"),
             ("@I.ir_module\nclass M:\n    for i in range(3):\n        pass", "functions only")]:
         with pytest.raises(DiagnosticError, match=message):
             from_source(program)
+
+
+def test_decorators_take_options_that_they_have_by_name():
+    with pytest.raises(TypeError, match="no option 'privat'"):
+        T.prim_func(privat=True)
+    for word in (T.prim_func, T.macro):
+        with pytest.raises(ValueError, match="options by name"):
+            word(True)
 
 
 def test_an_ill_formed_program_can_be_asked_for():

@@ -627,3 +627,27 @@ def f(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
     a, b = np.arange(32, dtype="float32").reshape(4, 8), np.ones(4, "float32")
     interpret(func, a, b)
     np.testing.assert_array_equal(b, a.sum(1))
+
+
+def test_a_second_name_of_a_region_has_its_type_and_shape():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((16, 64), "int32")):
+    with T.block("b"):
+        T.writes(A[8, 32:64])
+        B = T.match_buffer(A[8, 32:64])
+        C = T.match_buffer(A[8, 32:64], (32,), "int32")
+        for i in range(32):
+            B[0, i] = C[i] + 1
+""")
+    block = func.body.block
+    assert [m.buffer.dtype for m in block.match_buffers] == ["int32", "int32"]
+    a = np.zeros((16, 64), "int32")
+    interpret(func, a)
+    assert a[8, 32:].all() and a.sum() == 32
+
+
+def test_a_whole_row_of_vectors_is_no_value():
+    with pytest.raises(DiagnosticError, match="only the last index"):
+        from_source("@T.prim_func\ndef main(A: T.Buffer((4, 4), 'float32')):\n"
+                    "    A[0:2, 0:2] = A[2:4, 0:2]\n")

@@ -42,6 +42,21 @@ def test_statements_take_numbers_of_the_type_that_they_are_for():
     assert [e.value for e in allocate.extents] == [4, 4] and allocate.annotations == {}
 
 
+def test_conditions_and_attributes_are_given_as_they_are_said():
+    nothing = tir.Evaluate(0)
+    block = tir.Block([], [], [], "b", nothing)
+    for made in (tir.IfThenElse(True, nothing), tir.IfThenElse(False, nothing, nothing),
+                 tir.BlockRealize([], 1, block), tir.AttrStmt("node", "key", "text", nothing),
+                 tir.AttrStmt("node", "key", True, nothing)):
+        assert isinstance(made.script(), str)
+    assert structural_equal(tir.BlockRealize([], 1, block), tir.BlockRealize([], True, block))
+    assert tir.AttrStmt("node", "key", 1.5, nothing).value.dtype == "float32"
+    x, y = tir.Var("x", "int32"), tir.Var("y", "int32")
+    total = tir.Reduce(tir.CommReducer([x], [y], [x + y], [0]), [1], [te.reduce_axis((0, 4))],
+                       True, 0)
+    assert total.dtype == "int32" and total.init == () and isinstance(total.script(), str)
+
+
 def test_lists_are_taken_for_tuples():
     buffer = tir.decl_buffer((4,), "float32", name="A")
     region = tir.BufferRegion(buffer, [tir.Range(0, 4)])

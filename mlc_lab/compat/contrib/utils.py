@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 
 
@@ -50,4 +51,14 @@ def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) 
     return TempDirectory(custom_path, keep_for_debug)
 
 
-__all__ = ["TempDirectory", "tempdir"]
+def is_source_path(path: str) -> bool:
+    """Whether a name ends as a source of C, C++ or CUDA does."""
+    return str(path).lower().endswith((".cc", ".c", ".cpp", ".cu", ".cxx", ".c++"))
+
+
+def which(exec_name: str) -> str | None:
+    """The path of a program, or None."""
+    return shutil.which(exec_name)
+
+
+__all__ = ["TempDirectory", "is_source_path", "tempdir", "which"]

@@ -12,7 +12,15 @@ from .matmul import Matmul
 from .reduction import Reduction
 from .transpose import Transpose
 
-GEMV = GeneralReduction = Reduction
+GEMV = GeneralReduction = RMSNorm = Reduction
+
+
+class LowBatchGEMV(Reduction):
+    """A product of a few vectors with a matrix: the threads of a block together for each result.
+    The number of vectors (`bucket`) is that of the kernel."""
+
+    def __init__(self, bucket: int = 4) -> None:
+        self.bucket = bucket
 
 
 def default_rules() -> list[KernelRule]:
@@ -20,5 +28,5 @@ def default_rules() -> list[KernelRule]:
     return [Matmul(), Reduction(), Transpose(), Fallback()]
 
 
-__all__ = ["Fallback", "GEMV", "GeneralReduction", "Matmul", "Reduction", "Transpose",
-           "default_rules"]
+__all__ = ["Fallback", "GEMV", "GeneralReduction", "LowBatchGEMV", "Matmul", "RMSNorm",
+           "Reduction", "Transpose", "default_rules"]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping
 from ...ir.module import GlobalVar
 from ...script import parser as script_parser
 from ...script import tir as T
+from ...script.forms.functions import refuse_twice
 from ...tir import expr as E
 from ...tir.stmt import annotation_value
 from ..analysis import contains_impure_call
@@ -52,7 +53,12 @@ def _output(parser: Parser, node: ast.AST, *values: Any) -> OutputWord:
 def _func_attr(parser: Parser, node: ast.AST, attrs: Mapping[str, Any]) -> None:
     if not isinstance(attrs, dict) or not all(isinstance(k, str) for k in attrs):
         raise parser.error(node, 'R.func_attr takes a dict by names, such as {"num_input": 1}')
-    _function_of(parser, node, "func_attr").attrs.update(
+    func = _function_of(parser, node, "func_attr")
+    try:
+        refuse_twice(func, attrs, "R")
+    except ValueError as error:
+        raise parser.error(node, str(error)) from None
+    func.attrs.update(
         {k: annotation_value(v) for k, v in attrs.items()})
 
 

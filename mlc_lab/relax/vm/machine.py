@@ -19,7 +19,7 @@ import tvm_ffi
 from ...above import above
 from ...runtime import NDArray, array, device, registry, timing
 from ...runtime.ndarray import from_dlpack
-from . import searching  # noqa: F401  (registers its functions)
+from . import kv_state, searching  # noqa: F401  (register their functions)
 from .builtins import BUILTINS, Storage
 from .bytecode import VM_REGISTER, CallInstr, Executable, Goto, Ret, VMFunction, is_tail_call
 

@@ -182,7 +182,8 @@ def writes(parser: Parser, *regions: object) -> None:
 def block_attr(parser: Parser, attrs: dict) -> None:
     """Annotations of the block."""
     block = need_block(parser, "block_attr")
-    _once(block.annotations, "block_attr")
+    _once(block.annotated, "block_attr")
+    block.annotated = True
     block.annotations.update({k: S.annotation_value(v) for k, v in attrs.items()})
 
 

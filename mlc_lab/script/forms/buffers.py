@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Callable
 
+from ...arith.analyzer import Analyzer
 from ...tir import expr as E
 from ...tir import op as O
 from ...tir import stmt as S
@@ -82,6 +83,32 @@ def buffer_form(parser: Parser, shape: Sequence[Any] | ExprLike, dtype: object =
                      lambda b: parser.buffers.setdefault(b.data, b))
 
 
+def shows_region(buffer: Buffer, source: BufferRegion) -> None:
+    """ValueError where a buffer cannot be another name for a region: it has the region's type, its
+    scope and, but for dimensions of one element that come first, its shape."""
+    region = source.buffer
+    if buffer.dtype != region.dtype:
+        raise ValueError(f"the region of {region.name} holds {region.dtype}, the buffer for it is "
+                         f"declared {buffer.dtype}: write dtype=\"{region.dtype}\"")
+    if buffer.scope != region.scope:
+        raise ValueError(f"the region of {region.name} is in memory of scope {region.scope!r}, the "
+                         f"buffer for it is declared {buffer.scope!r}: write "
+                         f"scope=\"{region.scope}\"")
+    analyzer = Analyzer()
+    left_out = len(source.region) - len(buffer.shape)
+    fits = left_out >= 0 and all(analyzer.can_prove(O.equal(r.extent, 1))
+                                 for r in source.region[:left_out])
+    for extent, dom in zip(buffer.shape, source.region[max(left_out, 0):]):
+        # a variable alone is a name for the extent
+        fits = fits and (isinstance(extent, E.Var) or analyzer.can_prove(
+            O.equal(*O.match_types(dom.extent, extent))))
+    if not fits:
+        raise ValueError(f"the region of {region.name} has the extents "
+                         f"({', '.join(str(r.extent) for r in source.region)}), the buffer for it "
+                         f"the shape ({', '.join(map(str, buffer.shape))}): they must be equal, "
+                         "but for leading dimensions of one element, which may be left out")
+
+
 @form("match_buffer", "preflattened_buffer")
 def match_buffer(parser: Parser, param: Var | BufferRegion | BufferLoad | Buffer,
                  shape: Sequence[Any] | ExprLike | None = None, dtype: object = "float32",
@@ -98,6 +125,10 @@ def match_buffer(parser: Parser, param: Var | BufferRegion | BufferLoad | Buffer
         if shape is None:
             raise TypeError("T.match_buffer of a parameter needs a shape")
 
+        if param in func.buffer_map:
+            raise ValueError(f"parameter {param.name} is the buffer "
+                             f"{func.buffer_map[param].name} already: a parameter is one buffer")
+
         def bind(buffer: Buffer) -> None:
             func.buffer_map[param] = buffer
             parser.buffers[buffer.data] = buffer
@@ -107,9 +138,10 @@ def match_buffer(parser: Parser, param: Var | BufferRegion | BufferLoad | Buffer
     source = as_region(param)
     block = need_block(parser, "match_buffer of a region")
     if shape is None:
-        shape = tuple(r.extent for r in source.region)
+        shape, dtype = tuple(r.extent for r in source.region), source.buffer.dtype
 
     def match(buffer: Buffer) -> None:
+        shows_region(buffer, source)
         block.matches.append(S.MatchBufferRegion(buffer, source))
         parser.buffers[buffer.data] = buffer
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Mapping
 
 from ...tir import op as O
 from ...tir import stmt as S
@@ -19,11 +19,24 @@ def func_name(parser: Parser, name: str) -> None:
     """The function's name; the definition already says it."""
 
 
+def refuse_twice(func: Any, attrs: Mapping[str, Any], language: str) -> None:
+    """ValueError for an attribute that a function has been given already, and for a global symbol
+    of a function that is private."""
+    for key in attrs:
+        if key == "global_symbol" and getattr(func, "private", False):
+            raise ValueError("a private function has no global_symbol: leave it out, or "
+                             "private=True")
+        if key in func.attrs:
+            raise ValueError(f"the attribute {key!r} is given twice: {language}.func_attr sets it "
+                             "once")
+
+
 @form("func_attr")
 def func_attr(parser: Parser, attrs: dict) -> None:
     """Attributes of the function."""
     if not isinstance(attrs, dict):
         raise TypeError('T.func_attr takes a dict, for example {"global_symbol": "main"}')
+    refuse_twice(parser.func, attrs, "T")
     parser.func.attrs.update({k: S.annotation_value(v) for k, v in attrs.items()})
 
 

@@ -183,8 +183,9 @@ def _rounded_before(value: FloatImm, dtype: str) -> float:
 
 
 def reinterpret(dtype: str, value: ExprLike, span: object = None) -> PrimExpr:
-    """The bits of value read as another type of the same size."""
-    return Call(dtype, "tir.reinterpret", (convert(value),))
+    """The bits of value read as another type of the same size; value itself where it has it."""
+    value = convert(value)
+    return value if value.dtype == dtype else Call(dtype, "tir.reinterpret", (value,))
 
 
 def match_types(a: PrimExpr, b: PrimExpr) -> tuple[PrimExpr, PrimExpr]:

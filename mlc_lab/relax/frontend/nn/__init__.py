@@ -16,7 +16,7 @@ into a Relax function (`exporter.py`). Read `tensor.py`, `module.py`, then the l
 `modules.py`, each a few lines of the operators in `op.py`.
 """
 
-from . import op, spec
+from . import llm, op, spec
 from .exporter import Exporter
 from .module import (
     Effect, Module, ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential,
@@ -35,6 +35,6 @@ __all__ = [
     "GELU", "Conv1D", "Conv2D", "Conv3D", "ConvTranspose1D", "Effect", "Embedding", "Exporter",
     "GroupNorm", "IOEffect", "Identity", "LayerNorm", "Linear", "Module", "ModuleDict",
     "ModuleList", "Mutator", "Object", "Parameter", "ParameterDict", "ParameterList", "RMSNorm",
-    "ReLU", "Sequential", "SiLU", "SubroutineMixin", "Tensor", "get_default_dtype", "op",
+    "ReLU", "Sequential", "SiLU", "SubroutineMixin", "Tensor", "get_default_dtype", "llm", "op",
     "set_default_dtype", "spec", "wrap_nested",
 ]
