@@ -12,19 +12,21 @@ from collections.abc import Sequence
 from ..ir import dtype as dt
 from ..ir.structural import structural_equal
 from ..tir import op
-from ..tir.expr import BufferLoad, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Var
+from ..tir.expr import (
+    BinaryOp, BufferLoad, Cast, Div, FloorDiv, FloorMod, IntImm, Mod, Mul, PrimExpr, Var,
+)
 from ..tir.functor import pre_order
 from .analyzer import Analyzer
 
 _DIVISIONS = (FloorDiv, FloorMod, Div, Mod)
 
 
-def fragile_in(e: PrimExpr) -> list[PrimExpr]:
+def fragile_in(e: PrimExpr) -> list[BufferLoad | BinaryOp]:
     """What of an expression has no value everywhere: loads, and integers divided by what is no
     number but zero."""
     if type(e) is IntImm or isinstance(e, Var):
         return []
-    return [n for n in pre_order(e) if type(n) is BufferLoad or isinstance(n, _DIVISIONS) and (
+    return [n for n in pre_order(e) if isinstance(n, BufferLoad) or isinstance(n, _DIVISIONS) and (
         type(n.b) is not IntImm or n.b.value == 0) and not dt.is_float(n.dtype)]
 
 
@@ -37,11 +39,11 @@ def is_evaluable(e: PrimExpr, running: Sequence[PrimExpr], analyzer: Analyzer) -
     return all(_has_value(node, running, analyzer) for node in fragile_in(e))
 
 
-def _has_value(node: PrimExpr, running: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
-    if type(node) is BufferLoad:
+def _has_value(node: BufferLoad | BinaryOp, running: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+    if isinstance(node, BufferLoad):
         return all(analyzer.can_prove(op.logical_and(op.less_equal(0, i), op.less(i, dim)))
                    for i, dim in zip(node.indices, node.buffer.shape))
-    divisor: PrimExpr = node.b
+    divisor = node.b
     known = [factor for extent in running for factor in _factors(extent)]
     return all(any(structural_equal(f, other) for other in known) for f in _factors(divisor)) or (
         analyzer.can_prove(op.not_equal(divisor, 0)))

@@ -24,7 +24,7 @@ Microbenchmarking" (2019). They stand for all generations here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from .nvidia_tags import NVIDIA_TAGS
@@ -103,16 +103,17 @@ _FIGURES: dict[str, tuple[int, int, int]] = {
     "nvidia/nvidia-a100": (108, 1410, 1555), "nvidia/nvidia-h100": (132, 1980, 3350),
     "nvidia/jetson-agx-xavier": (8, 1377, 137),
 }
-_XE = {"fp32": 128, "special": 32, "integer": 128, "schedulers": 4, "shared_unit": _KIB}
-_XE_HPG = Multiprocessor(64, 128, 128 * _KIB, 192 * _KIB, registers=131072, **_XE)
-_XE_LP = Multiprocessor(56, 112, 64 * _KIB, 96 * _KIB, registers=114688, **_XE)
+_XE = Multiprocessor(64, 128, 128 * _KIB, 192 * _KIB, fp32=128, special=32, integer=128,
+                     shared_unit=_KIB, registers=131072)
+_XE_LP = replace(_XE, warps=56, blocks=112, shared_bytes=64 * _KIB, l1_bytes=96 * _KIB,
+                 registers=114688)
 _APPLE = Multiprocessor(96, 16, 64 * _KIB, 96 * _KIB, fp32=128, integer=128)
 
 _UNKNOWN_OF_APPLE = ("registers", "shared memory", "caches", "special functions")
 #: tag -> (processor, how many, peak in GFLOP/s, memory bandwidth in GB/s, KiB of the second level,
 #: what is not published)
 _OTHERS: dict[str, tuple[Multiprocessor, int, int, float, int, tuple[str, ...]]] = {
-    "intel/arc-a770": (_XE_HPG, 32, 17203, 560, 16384, ()),
+    "intel/arc-a770": (_XE, 32, 17203, 560, 16384, ()),
     "intel/iris-xe": (_XE_LP, 6, 2074, 68.3, 5632, ("caches",)),
     "apple/m1-gpu": (_APPLE, 8, 2600, 66.7, 5632, _UNKNOWN_OF_APPLE),
     "apple/m2-gpu": (_APPLE, 10, 3600, 100, 5632, _UNKNOWN_OF_APPLE),
