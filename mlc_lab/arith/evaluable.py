@@ -39,7 +39,8 @@ def is_evaluable(e: PrimExpr, running: Sequence[PrimExpr], analyzer: Analyzer) -
     return all(_has_value(node, running, analyzer) for node in fragile_in(e))
 
 
-def _has_value(node: BufferLoad | BinaryOp, running: Sequence[PrimExpr], analyzer: Analyzer) -> bool:
+def _has_value(node: BufferLoad | BinaryOp, running: Sequence[PrimExpr],
+               analyzer: Analyzer) -> bool:
     if isinstance(node, BufferLoad):
         return all(analyzer.can_prove(op.logical_and(op.less_equal(0, i), op.less(i, dim)))
                    for i, dim in zip(node.indices, node.buffer.shape))
