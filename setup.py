@@ -54,7 +54,7 @@ setup(
     packages=[*find_packages(include=["mlc_lab", "mlc_lab.*"]), *WIDGETS],
     package_dir={"mlc_lab_widgets": "widgets"},
     package_data={
-        "": ["*.json", "*.npz", "*.pyi", "py.typed"],
+        "": ["*.json", "*.npz", "*.txt", "*.pyi", "py.typed"],
         "mlc_lab.language": ["*/LC_MESSAGES/*.mo"],
         "mlc_lab_widgets": ["bundles/*.js", "js/*.js", "js/*.css",
                             "labextension/*.json", "labextension/static/*.js"],

@@ -1,11 +1,13 @@
 """The lessons: kept without outputs, each with the parts that a reader who is alone needs."""
 
+import ast
 import json
 import os
 import re
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -96,6 +98,17 @@ def test_pictures_say_what_they_show_to_those_who_do_not_see_them(path):
 def test_lessons_lead_to_files_that_are_there(path):
     for target in re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", prose(path)):
         assert (path.parent / target).exists(), target
+
+
+def test_the_text_that_lesson_23_trains_on_is_of_its_grammar_and_installed():
+    text = files("mlc_lab.relax.training").joinpath("sentences.txt").read_text(encoding="utf-8")
+    (lesson,) = [path for path in NOTEBOOKS if path.stem == "23_a_small_language_model"]
+    (source,) = ["".join(cell["source"]) for cell in cells(lesson) if cell["id"] == "23grammar"]
+    patterns = [ast.literal_eval(node.value.args[0]) for node in ast.parse(source).body
+                if isinstance(node, ast.Assign) and node.targets[0].id == "GOOD"]
+    assert all(re.fullmatch(patterns[0].rstrip() + r"\.", line) for line in text.splitlines())
+    assert len(text.splitlines()) == 1000 and len(text.encode()) < 40_000
+    assert '"*.txt"' in (ROOT / "setup.py").read_text(encoding="utf-8")
 
 
 def test_the_misses_that_lesson_05_works_out_are_those_of_its_tiles():
