@@ -248,6 +248,8 @@ class Call(Expr):
                  struct_info: StructInfo | None = None) -> None:
         if type(op) is str:
             op = Op.get(op)
+        if attrs is None and type(op) is Op:
+            attrs = above("attributes of a call")(op, args)
         self._init(op, tuple(args), None if attrs is None else Attrs(attrs),
                    () if sinfo_args is None else tuple(sinfo_args), struct_info)
 
