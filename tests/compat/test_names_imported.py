@@ -106,6 +106,31 @@ def test_a_missing_name_says_so_by_itself(line, name):
         exec(line, {})
 
 
+@pytest.mark.parametrize("line, words", [
+    ("from tvm.tir.transform import MakePackedAPI", "tvm.tir.transform.MakePackedAPI.*code generator"),
+    ("import tvm; tvm.tir.transform.LowerTVMBuiltin", "LowerTVMBuiltin.*code generator"),
+    ("from tvm.tir.transform import Simplify, LowerCustomDatatypes", "LowerCustomDatatypes"),
+    ("from tvm.relax import distributed", "several devices"),
+    ("from tvm.topi.nn import bitserial_dense", "bitserial_dense.*several times"),
+    ("import tvm.relax.distributed", "tvm.relax.distributed.*several devices"),
+    ("from tvm.ir import TensorAffineType", "TensorAffineType.*struct info"),
+    ("from tvm.relax.frontend.nn.llm import tree_attn", "draft tokens")])
+def test_a_name_that_is_not_planned_says_why(line, words):
+    with pytest.raises((ImportError, AttributeError), match=f"(?s){words}"):
+        exec(line, {})
+
+
+def test_a_name_that_is_not_planned_is_not_there():
+    assert not hasattr(tvm.tir.transform, "MakePackedAPI")
+    with pytest.raises(ImportError, match="cannot import name 'loom'"):
+        exec("from tvm.tir.transform import loom", {})
+    mlc_lab.compat.uninstall()
+    import sys
+
+    assert all(type(f).__module__ != "mlc_lab.compat.finder" for f in sys.meta_path)
+    mlc_lab.compat.install()
+
+
 def test_another_compiler_with_files_of_its_own(tmp_path):
     from tvm.contrib import cc, utils
 
