@@ -15,6 +15,8 @@ ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "scr
            "script.parser.ir": "script.ir", "script.relax": "relax.script.names",
            "script.parser.relax": "relax.script.names", "transform": "ir.transform",
            "runtime.ndarray": "runtime.ndarray", "tir.buffer": "tir.buffer",
+           "script.ir_builder.relax": "relax.script.builder",
+           "script.ir_builder.relax.ir": "relax.script.builder",
            "autotvm": "meta_schedule.legacy.autotvm",
            "autotvm.tuner": "meta_schedule.legacy.tuners",
            "autotvm.record": "meta_schedule.legacy.records",

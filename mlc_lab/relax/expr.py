@@ -76,6 +76,10 @@ class Var(Expr):
         """What identifies the variable: itself."""
         return self
 
+    def with_name(self, name: str) -> "Var":
+        """A new variable of the same struct info."""
+        return type(self).from_fields(name, self.struct_info_)
+
 
 @node(namespace="relax")
 class DataflowVar(Var):
