@@ -110,8 +110,8 @@ def text() -> str:
     return "\n".join([
         "# What of TVM is here", "",
         f"TVM 0.18 has {total} public names in the namespaces below; {have} of them are here.",
-        "A name that is missing says so by its own name when it is asked for, and one that is not "
-        "planned says why.", "",
+        "A name that is missing says so by its own name when it is asked for; one that is not",
+        "planned says why too.", "",
         "This page is written by `python docs/compatibility.py`, which asks for each.", "",
         "| namespace | here |", "|---|---|", *rows, "",
         "## What differs", "", "| what | how |", "|---|---|", *differs, "",

@@ -20,6 +20,14 @@ NOT_PLANNED: list[tuple[str, str, str]] = [
      "kernels of attention in CUDA"),
     ("tvm.relax.frontend.nn.llm*", "tree_attn*",
      "trees of draft tokens (speculative decoding): a cache has sequences of tokens in a row"),
+    ("tvm.tir.transform", "BF16ComputeLegalize BF16StorageLegalize",
+     "the code generator computes with bfloat16 in float32 and keeps it in 16 bits itself, so that "
+     "programs stay as they are written"),
+    ("tvm.tir.transform", "FP8ComputeLegalize FP8StorageLegalize",
+     "numbers of 8 bits with a fraction have names here, and are not compiled"),
+    ("tvm.script.parser*", "core _core dispatch doc doc_core utils",
+     "how TVM reads Python: here a script is read by `mlc_lab.script`, and "
+     "`tvm.script.from_source` parses a text"),
     ("tvm.tir.transform", "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LegalizePackedCalls "
      "CombineContextCall LowerDeviceStorageAccessInfo LowerDeviceKernelLaunch CoProcSync "
      "AnnotateDeviceRegions DecorateDeviceScope LowerCustomDatatypes",
