@@ -7,7 +7,7 @@ they took that year. `releases.py` says which versions had each.
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from .. import topi
 from ..relax import op as R
@@ -28,27 +28,27 @@ RENAMED: dict[str, str] = {
 }
 
 
-def transpose(data: Any, axes: Any = None) -> Expr:
+def transpose(data: Expr, axes: Sequence[int] | None = None) -> Expr:
     """The dimensions in another order, reversed for None: R.permute_dims."""
     return R.permute_dims(data, axes)
 
 
-def concatenate(data: Any, axis: int | None = 0) -> Expr:
+def concatenate(data: Expr | Sequence[Expr], axis: int | None = 0) -> Expr:
     """Tensors in a row along an axis: R.concat."""
     return R.concat(data, axis)
 
 
-def cast(data: Any, dtype: Any) -> Expr:
+def cast(data: Expr, dtype: str) -> Expr:
     """The values converted to `dtype`: R.astype."""
     return R.astype(data, dtype)
 
 
-def matmul(a: Any, b: Any, out_dtype: Any = None) -> Expr:
+def matmul(a: Expr, b: Expr, out_dtype: str | None = None) -> Expr:
     """The product of matrices: R.matmul."""
     return R.matmul(a, b, out_dtype)
 
 
-def flatten(data: Any) -> Expr:
+def flatten(data: Expr) -> Expr:
     """All dimensions but the first in one: R.nn.batch_flatten."""
     return R.nn.batch_flatten(data)
 

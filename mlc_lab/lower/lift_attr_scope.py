@@ -31,7 +31,7 @@ from ..tir.expr import PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
 from ..tir.stmt import (
-    AttrStmt, For, IfThenElse, LetStmt, SeqStmt, Stmt, seq,
+    Allocate, AllocateConst, AttrStmt, Block, For, IfThenElse, LetStmt, SeqStmt, Stmt, While, seq,
 )
 from .common import function_pass
 
@@ -72,7 +72,7 @@ class _Lift(Mutator):
         self.lifted = node.node, node.value
         return node.body
 
-    def _around(self, node: Any) -> Stmt:
+    def _around(self, node: Allocate | AllocateConst | Block | While) -> Any:
         return node.replace(body=self.inside(node.body))
 
     visit_Allocate = visit_AllocateConst = visit_Block = visit_While = _around

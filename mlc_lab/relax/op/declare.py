@@ -223,7 +223,7 @@ class Declaration:
         self.bound, self.kinds = scope[fn.__name__], kinds
         return kinds
 
-    def default_attrs(self, args: Sequence[Any]) -> dict[str, Any] | None:
+    def default_attrs(self, args: Sequence[Expr]) -> dict[str, Any] | None:
         """The attributes of a call of which only the arguments are given; None where there are
         none, or where one of them has no default."""
         kinds = self.read() if self.kinds is None else self.kinds

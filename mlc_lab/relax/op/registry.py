@@ -11,12 +11,12 @@ precision treat it. `declare.py` makes a row of one declaration; the parts can b
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ...ir.diagnostics import MLCError
 from ...ir.module import GlobalVar
 from ...tir.expr import OPS, Op
-from ..expr import Attrs, Call
+from ..expr import Attrs, Call, Expr
 from ..struct_info import OBJECT, StructInfo
 
 
@@ -108,7 +108,7 @@ def infer_call(call: Call) -> StructInfo:
     return lookup(call.op).infer(call)
 
 
-def default_attrs(op: Op, args: Any) -> dict[str, Any] | None:
+def default_attrs(op: Op, args: Sequence[Expr]) -> dict[str, Any] | None:
     """The attributes of a call of which only the arguments are said, as the constructor has them;
     None where there are none, or where one has no default."""
     row = OPERATORS.get(op.name)

@@ -18,6 +18,7 @@ variable that was emitted goes by its last name when the function is closed.
 from __future__ import annotations
 
 import builtins
+from types import TracebackType
 from typing import Any, Callable, Mapping
 
 from ...script.ir_builder.frames import Frame, IRBuilder
@@ -25,8 +26,8 @@ from ...script.ir_builder.ir import ModuleFrame
 from .. import normal
 from ..block_builder import BlockBuilder
 from ..expr import (
-    Binding, BindingBlock, Call, Function, If as _If, SeqExpr as _SeqExpr, Var, VarBinding, as_expr,
-    as_struct_info,
+    Binding, BindingBlock, Call, Expr, Function, If as _If, PrimExpr, SeqExpr as _SeqExpr, Var,
+    VarBinding, as_expr, as_struct_info,
 )
 from ..expr_functor import PyExprMutator
 from ..struct_info import StructInfo, definable_tir_vars
@@ -61,7 +62,7 @@ class SeqExprFrame(Frame):
         self.blocks: list[BindingBlock] = []
         self.output: Any = None
 
-    def take(self, made: Any) -> None:
+    def take(self, made: BindingBlock) -> None:
         """One more block."""
         self.blocks.append(made)
 
@@ -80,7 +81,8 @@ class SeqExprFrame(Frame):
         self.open()
         return found
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         self.close()
         super().__exit__(kind, error, trace)
 
@@ -144,7 +146,8 @@ class BlockFrame(Frame):
         _builder().begin_dataflow_block()
         return super().__enter__()
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         self.block = _builder().end_block()
         super().__exit__(kind, error, trace)
         _sequence("R.dataflow()").open()
@@ -159,16 +162,17 @@ class IfFrame(Frame):
 
     word = "R.If(...)"
 
-    def __init__(self, condition: Any) -> None:
+    def __init__(self, condition: Expr | PrimExpr) -> None:
         super().__init__(lambda body: None)
         self.condition, self.branches = condition, dict[py_str, SeqExprFrame]()
         self.var: Var | None = None
         self.var_name = ""
 
-    def take(self, made: Any) -> None:
+    def take(self, made: object) -> None:
         """A branch keeps itself."""
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None,
+                 trace: TracebackType | None) -> None:
         IRBuilder.current().frames.pop()
         if error is not None:
             return
@@ -213,7 +217,7 @@ def function(is_pure: bool = True, is_private: bool = False) -> FunctionFrame:
     return FunctionFrame(is_pure, is_private)
 
 
-def arg(name: py_str, struct_info: Any) -> Var:
+def arg(name: py_str, struct_info: StructInfo) -> Var:
     """The next parameter of the function."""
     frame = _function("R.arg")
     var = Var(name, as_struct_info(struct_info))
@@ -233,12 +237,12 @@ def func_attr(attrs: Mapping[py_str, Any]) -> None:
     _function("R.func_attr").attrs.update(attrs)
 
 
-def func_ret_struct_info(ret_sinfo: Any) -> None:
+def func_ret_struct_info(ret_sinfo: StructInfo) -> None:
     """What the function gives."""
     _function("R.func_ret_struct_info").ret_struct_info = as_struct_info(ret_sinfo)
 
 
-def func_ret_value(value: Any) -> None:
+def func_ret_value(value: Expr) -> None:
     """The value that the function gives."""
     frame = IRBuilder.current().innermost(FunctionFrame, "R.func_ret_value")
     builder = frame.builder
@@ -261,7 +265,7 @@ def output(*vars: Var) -> None:
         frame.output_vars.append(seen)
 
 
-def emit(value: Any, annotate_struct_info: Any = None) -> Var:
+def emit(value: Expr, annotate_struct_info: StructInfo | None = None) -> Var:
     """A new variable for a value, of which more may be said than follows from it."""
     builder = _builder()
     if annotate_struct_info is None:
@@ -273,7 +277,7 @@ def emit(value: Any, annotate_struct_info: Any = None) -> Var:
     return known
 
 
-def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
+def emit_te(func: Callable[..., Any], *args: object, **kwargs: object) -> Call:
     """A call of the TensorIR function that a tensor expression makes, for R.emit. The module that
     is built, which there must be, has the function."""
     if IRBuilder.current().enclosing(ModuleFrame) is None:
@@ -281,7 +285,7 @@ def emit_te(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Call:
     return _builder().call_te(func, *args, **kwargs)
 
 
-def emit_match_cast(value: Any, struct_info: Any) -> Var:
+def emit_match_cast(value: Expr, struct_info: StructInfo) -> Var:
     """A new variable for a value that is checked at run time to be as `struct_info` says."""
     return _builder().match_cast(value, struct_info)
 
@@ -296,7 +300,7 @@ def SeqExpr() -> SeqExprFrame:
     return SeqExprFrame()
 
 
-def If(condition: Any) -> IfFrame:
+def If(condition: Expr | PrimExpr) -> IfFrame:
     """A value of one branch or of the other."""
     return IfFrame(condition)
 
