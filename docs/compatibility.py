@@ -10,61 +10,15 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import mlc_lab.compat
+from mlc_lab.compat.not_planned import reason
 from mlc_lab.compat.releases import RELEASES
 
 HERE = Path(__file__).parent
 PAGE = HERE / "compatibility.md"
-
-#: (namespace, names, why they are not planned); the first row that fits counts
-NOT_PLANNED = [
-    ("tvm.testing", "call_* initializer after_initializer register_ffi *_summation timeout_job "
-     "device_test echo nop identity_* object_use_count run_check_signal test_* terminate_self "
-     "ErrorTest FrontendTestModule install_request_hook requires_libtorch IS_IN_CI "
-     "SKIP_SLOW_TESTS strtobool fetch_model_from_url *_span_filling DEFAULT_TEST_TARGETS *_run",
-     "hooks of TVM's C++ core, and of its own build"),
-    ("tvm.contrib.tedd", "*", "how TVM draws, step by step: its three `viz_*` functions are here"),
-    ("tvm.relax.frontend.nn.llm*", "FlashInfer* check_thread_limits get_max_num_threads_per_block",
-     "kernels of attention in CUDA"),
-    ("tvm.relax.frontend.nn.llm*", "tree_attn*",
-     "trees of draft tokens (speculative decoding): a cache has sequences of tokens in a row"),
-    ("tvm.tir.transform", "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LegalizePackedCalls "
-     "CombineContextCall LowerDeviceStorageAccessInfo LowerDeviceKernelLaunch CoProcSync "
-     "AnnotateDeviceRegions DecorateDeviceScope LowerCustomDatatypes",
-     "how TVM's kernels are called by its runtime: here it is apache-tvm-ffi's way, which the code "
-     "generator writes"),
-    ("tvm.contrib.torch", "*", "modules of Relay's time: `optimize_torch` and `as_torch` are here"),
-    ("*", "*MemoryPools *PoolInfo PoolInfoProperties usmp calculate_* *_memory_constraints",
-     "memory pools of microcontrollers"),
-    ("*", "hexagon vpi ext_dev disco vulkan rocm mali bifrost adreno intel_graphics vta stm32 rasp "
-     "riscv_cpu VerifyVTCMLimit get_vtcm_compaction_passes *VTCM* *AsyncStridedMemCopy",
-     "devices for which nothing is compiled here"),
-    ("*", "mtl cl", "`metal` and `opencl` are their names here"),
-    ("tvm.topi*", "*_alter_layout *_legalize *_infer_layout *_preprocess add_alter_layout "
-     "declaration_* SQNN_* Workload logger POOL_TYPE_CODE cpp softmax_common try_get_* "
-     "get_*_indices get_*_pixel get_inx get_closest_index can_convert_* InvalidShapeError "
-     "hybrid_argwhere_* binary_search ceil_log2", "parts of Relay's operators, or of TVM's code"),
-    ("tvm.topi*", "*winograd* bitserial_* binar* *_pack *NCHWc* *nchwc *gemm_weight* conv2d_NCHWc*",
-     "one operator written several times, each for a device or a layout"),
-    ("tvm.topi*", "sparse* vision simulated_* *deformable* *correlation* *lstm* fifo_buffer "
-     "*roi_* *reorg* fixed_point_*", "operators that only Relay's importers used"),
-    ("tvm.ir", "Constructor GlobalTypeVar IncompleteType Relay* Tensor*Type Type Type[A-Z]* "
-     "Tuple*Type FuncType BaseExpr", "types of Relay, whose place struct info has taken"),
-    ("*", "Array Map String Object* Attrs DictAttrs make_node EnvFunc register_object "
-     "register_extension convert_to_object Scriptable container",
-     "containers and objects of TVM's C++ core: Python's own are used"),
-    ("*", "ptx_* *mma* *simdgroup* tvm_*_matrix_sync tvm_fill_fragment *Fragment *Mma* "
-     "*TensorCore InjectPTXAsyncCopy create_barriers vector* dp4a get_vscale_expr "
-     "get_active_lane_mask q_multiply_*", "instructions of single machines"),
-    ("*", "RPC* *rpc* parser tvm_wrap_excepthook relay_integration executor compile_*",
-     "parts of TVM that need its C++ core or Relay"),
-    ("*", "distributed ccl ccl_* IPC* LowerGPUIPC* RewriteCUDAGraph",
-     "programs over several devices"),
-]
 
 #: what is here and differs: what, and how
 DIFFERS = [
@@ -117,14 +71,6 @@ def is_here(namespace: str, name: str) -> bool:
     return True
 
 
-def reason(namespace: str, name: str) -> str:
-    """Why a name is not planned, or ""."""
-    for where, patterns, why in NOT_PLANNED:
-        if fnmatchcase(namespace, where) and any(fnmatchcase(name, p) for p in patterns.split()):
-            return why
-    return ""
-
-
 def names() -> dict[str, list[str]]:
     """TVM's public names by namespace."""
     data = json.loads((HERE / "tvm_names.json").read_text(encoding="utf-8"))
@@ -164,7 +110,8 @@ def text() -> str:
     return "\n".join([
         "# What of TVM is here", "",
         f"TVM 0.18 has {total} public names in the namespaces below; {have} of them are here.",
-        "A name that is missing says so by its own name when it is asked for.", "",
+        "A name that is missing says so by its own name when it is asked for; one that is not",
+        "planned says why too.", "",
         "This page is written by `python docs/compatibility.py`, which asks for each.", "",
         "| namespace | here |", "|---|---|", *rows, "",
         "## What differs", "", "| what | how |", "|---|---|", *differs, "",

@@ -53,6 +53,7 @@ ROWS: dict[str, str] = {
     "methods of schedules": "mlc_lab.compat.dialect:METHODS",
     "parameters of schedules": "mlc_lab.compat.dialect:PARAMETERS",
     "names of relax": "mlc_lab.compat.relax_names:NAMES",
+    "early operators": "mlc_lab.compat.early_operators:EARLY_OPERATORS",
     "early names of Relax": "mlc_lab.compat.early_relax:elsewhere",
     "struct info of an early Var": "mlc_lab.compat.early_relax:var_info",
     "names of R": "mlc_lab.compat.relax_names:R_NAMES",
@@ -71,6 +72,7 @@ ROWS: dict[str, str] = {
     "inline_functions":
         "mlc_lab.relax.transform.inline_private_functions:inline_functions",
     "shape_of": "mlc_lab.relax.op:shape_of",
+    "attributes of a call": "mlc_lab.relax.op.registry:default_attrs",
     "infer_call": "mlc_lab.relax.op.registry:infer_call",
     "decorators of scripts": "mlc_lab.script.entry",
     "cast": "mlc_lab.tir.op:cast",

@@ -12,7 +12,7 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from .finder import TvmFinder
+from .finder import Explainer, TvmFinder
 
 
 class CompatError(ImportError):
@@ -41,13 +41,15 @@ def install() -> None:
 
     sys.modules["tvm"] = mlc_lab
     sys.meta_path.insert(0, TvmFinder())
+    sys.meta_path.append(Explainer())
 
 
 def uninstall() -> None:
     """Undo `install`: `import tvm` means what it meant before."""
     import mlc_lab
 
-    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(f, TvmFinder)]
+    sys.meta_path[:] = [f for f in sys.meta_path if not isinstance(
+        f, (TvmFinder, Explainer))]
     if sys.modules.get("tvm") is mlc_lab:
         for name in [n for n in sys.modules if n == "tvm" or n.startswith("tvm.")]:
             del sys.modules[name]

@@ -1,5 +1,5 @@
 """Relax of 2022, before struct info: annotations without a prefix, `relax.` for `R.` in functions,
-variables with a shape and a type, and operators that later versions dropped.
+and variables with a shape and a type. Its operators are in `early_operators.py`.
 
     @R.function
     def main(x: Tensor((n, 784), "float32"), w: Tensor((128, 784), "float32")) -> Tensor:
@@ -17,11 +17,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from .. import relax, topi
+from .. import relax
 from ..ir.module import IRModule
 from ..relax.building import link
 from ..relax.expr import as_expr
-from ..relax.op.declare import FloatTensor, Tensor, operator
 from ..relax.script import names as R
 from ..relax.script import words
 from ..relax.script.parser import WORDS
@@ -29,7 +28,7 @@ from ..relax.script.statements import MatchCastValue
 from ..relax.vm.codegen import generate, kernels_of
 from ..script.allowed import LANGUAGES, OFFERED
 from ..target import Target
-from ..topi.utils import need
+from .early_operators import EARLY_OPERATORS
 
 
 class _Unknown:
@@ -125,15 +124,13 @@ def match_shape(parser: Any, node: Any, value: Any, shape: Any) -> Any:
 WORDS["match_shape"] = match_shape
 
 
-@operator("relax.nn.dense", precision="follow")
-def dense(x: FloatTensor, weight: FloatTensor) -> Tensor:
-    """x @ weight.T, as later versions write it with R.matmul and R.permute_dims."""
-    need(x.dtype == weight.dtype, f"x holds {x.dtype} and weight {weight.dtype}: cast one of them")
-    return topi.nn.dense(x, weight)
-
-
 #: what stood after `R.` or `relax.` in functions of that year, and no longer does
-R_ONLY: dict[str, Any] = {"match_shape": words.Word("match_shape")}
+R_ONLY: dict[str, Any] = {
+    "match_shape": words.Word("match_shape"),
+    **{name.removeprefix("relax."): build for name, build in EARLY_OPERATORS.items()
+       if name.count(".") == 1}}
+
+
 def _vmcodegen(builder: Any, mod: Any, exec_mode: str = "bytecode") -> Any:
     """The bytecode of a lowered module, written to an ExecBuilder; gives the kernels."""
     executable = generate(mod, builder.get())
@@ -155,4 +152,4 @@ VM_BUILD = SimpleNamespace(build=lambda *args, **options: relax.vm.build(*args, 
 for _value in (*BARE.values(), *R_ONLY.values()):
     OFFERED[id(_value)] = _value
 
-__all__ = ["BARE", "RuntimeDepShape", "VM_BUILD", "dense", "elsewhere", "var_info"]
+__all__ = ["BARE", "RuntimeDepShape", "VM_BUILD", "elsewhere", "var_info"]

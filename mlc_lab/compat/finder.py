@@ -8,11 +8,15 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+from .not_planned import missing, reason
+
 #: names under `tvm` whose module is called otherwise here
 ALIASES = {"tirx": "tir", "script.tirx": "script.tir", "script.parser.tir": "script.tir",
            "script.parser.ir": "script.ir", "script.relax": "relax.script.names",
            "script.parser.relax": "relax.script.names", "transform": "ir.transform",
            "runtime.ndarray": "runtime.ndarray", "tir.buffer": "tir.buffer",
+           "script.ir_builder.relax": "relax.script.builder",
+           "script.ir_builder.relax.ir": "relax.script.builder",
            "autotvm": "meta_schedule.legacy.autotvm",
            "autotvm.tuner": "meta_schedule.legacy.tuners",
            "autotvm.record": "meta_schedule.legacy.records",
@@ -55,6 +59,16 @@ class _AliasLoader(Loader):
             module.__path__ = []  # what TVM has below it is asked of the finder, and named by it
 
 
+def not_here(fullname: str) -> ModuleNotFoundError:
+    """The error of a name under `tvm` that is missing.
+
+    `from tvm.tir.transform import X` passes over the error of a module X, and tells only that
+    there is no X; over one that says no name it does not, so that the reason is read.
+    """
+    why = reason(*fullname.rpartition(".")[::2])
+    return ModuleNotFoundError(missing(fullname), name=None if why else fullname)
+
+
 class TvmFinder(MetaPathFinder):
     """Finds `tvm.*`."""
 
@@ -66,9 +80,7 @@ class TvmFinder(MetaPathFinder):
             return None  # `from tvm.script import tirx` asks for mlc_lab.script.tirx
         module = self.resolve(ALIASES.get(dotted, dotted))
         if module is None:
-            raise ModuleNotFoundError(
-                f"{fullname} is not part of MLC Lab, which stands in for tvm in this process",
-                name=fullname)
+            raise not_here(fullname)
         return ModuleSpec(fullname, _AliasLoader(module), is_package=hasattr(module, "__path__"))
 
     @staticmethod
@@ -91,3 +103,18 @@ class TvmFinder(MetaPathFinder):
         except ModuleNotFoundError:
             return None
         return value if isinstance(value, ModuleType) else None
+
+
+class Explainer(MetaPathFinder):
+    """Asked last, for what nobody found: says of a name that is not planned why that is so."""
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> Any:
+        """None; ModuleNotFoundError for a name that is not planned."""
+        module, _, name = fullname.rpartition(".")
+        base, _, dotted = module.partition(".")
+        if base != "mlc_lab":
+            return None
+        for there, here in {**ALIASES, dotted: dotted}.items():
+            if here == dotted and reason(f"tvm.{there}", name):
+                raise not_here(f"tvm.{there}.{name}")
+        return None

@@ -11,6 +11,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from .not_planned import missing, reason
+
 #: namespace -> name -> "module:name"; "*" names a module whose public names all belong to it
 TABLE: dict[str, dict[str, str]] = {
     "nd": {
@@ -160,14 +162,20 @@ class Namespace(ModuleType):
         if path is None and "*" in self._rows and not name.startswith("_"):
             path = f"{self._rows['*']}:{name}"
         if path is None:
-            raise AttributeError(f"{self.__name__} has no attribute {name!r}")
+            raise self._lacks(name)
         module, _, attribute = path.partition(":")
         try:
             value = getattr(import_module(module), attribute)
         except AttributeError:
-            raise AttributeError(f"{self.__name__} has no attribute {name!r}") from None
+            raise self._lacks(name) from None
         self.__dict__[name] = value
         return value
+
+    def _lacks(self, name: str) -> AttributeError:
+        tvm_name = self.__name__.replace("mlc_lab.", "tvm.", 1)
+        why = reason(tvm_name, name)
+        return AttributeError(missing(f"{tvm_name}.{name}") if why else
+                              f"{self.__name__} has no attribute {name!r}")
 
     def __dir__(self) -> list[str]:
         names = {n for n in self._rows if n != "*"}

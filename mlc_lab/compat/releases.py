@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 _2022 = "Relax of 2022, before struct info"
+_TRAINING = "Relax of 2022, where training was developed"
 _NONE = "no release: versions under development"
 _SBLOCK, _TIRX = "0.24 and later", "0.24 and later"
 
@@ -30,9 +31,15 @@ RELEASES: dict[str, dict[str, str]] = {
     "relax": {
         "DynTensorType": _2022, "ShapeType": _2022, "ObjectType": _2022, "FuncType": _2022,
         "PackedFuncType": _2022, "RuntimeDepShape": _2022, "function": _2022, "vm_build": _2022,
-        "vm.build": _2022, "op.nn.dense": _2022, "dataflow": _2022, "output": _2022,
+        "vm.build": _2022, "dataflow": _2022, "output": _2022,
         "TensorType": "0.20 and later", "TupleType": "0.20 and later",
         "PrimType": "0.20 and later", "AnyType": "0.26 and later", "Type": "0.20 and later",
+    },
+    "relax.op": {
+        "transpose": _2022, "concatenate": _2022, "cast": _2022, "trilu": _2022,
+        "nn.dense": _2022, "nn.matmul": _2022, "nn.flatten": _2022,
+        "nn.cross_entropy": _TRAINING, "nn.softmax_cross_entropy": _TRAINING,
+        "nn.sigmoid": _TRAINING, "nn.adaptive_max_pool2d": _NONE,
     },
     "tir.Schedule": {
         "get_sblock": _SBLOCK, "debug_mode=": _NONE,

@@ -17,6 +17,7 @@ rules here are for CPUs; `gpu/` has those for GPUs, which the target chooses.
 from importlib import import_module as _import_module
 
 from . import cpu
+from .analysis import BlockInfo, IterInfo, normalize_prim_func
 from .base import ApplyDefaultSchedule, is_scheduled
 from .base import KernelRule as ScheduleRule  # the name that TVM has for it
 from .contraction import Contraction
@@ -33,5 +34,6 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-__all__ = ["ApplyDefaultSchedule", "Contraction", "Elementwise", "PooledContraction", "Reduction",
-           "ScheduleRule", "Transpose", "cpu", "is_scheduled"]
+__all__ = ["ApplyDefaultSchedule", "BlockInfo", "Contraction", "Elementwise", "IterInfo",
+           "PooledContraction", "Reduction", "ScheduleRule", "Transpose", "cpu", "is_scheduled",
+           "normalize_prim_func"]

@@ -18,6 +18,7 @@ from ..tir.function import PrimFunc
 from ..tir.functor import all_statements, uses_var
 from ..tir.op import as_int
 from ..tir.stmt import Block, BlockRealize, For, ForKind, Stmt
+from .analysis import BlockInfo, IterInfo, normalize_prim_func  # noqa: F401  (TVM's place)
 
 #: attribute of a function that has its schedule
 SCHEDULED = "tir.is_scheduled"

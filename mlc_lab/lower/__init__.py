@@ -19,6 +19,7 @@ from .hoist_if_then_else import HoistIfThenElse
 from .inject_double_buffer import InjectDoubleBuffer
 from .inject_software_pipeline import InjectSoftwarePipeline
 from .inject_virtual_thread import InjectVirtualThread
+from .lift_attr_scope import LiftAttrScope
 from .limit_unroll import LimitUnroll
 from .loop_partition import LoopPartition
 from .lower_cross_thread_reduction import LowerCrossThreadReduction
@@ -56,7 +57,8 @@ __all__ = [
     "ConvertBlocksToOpaque", "ConvertForLoopsToSerial", "ConvertSSA", "Filter", "FlattenBuffer",
     "ForceNarrowIndexToInt32", "HoistExpression", "HoistIfThenElse", "HoistedConditionals",
     "HoistedLetBindings", "InjectDoubleBuffer", "InjectSoftwarePipeline", "InjectVirtualThread",
-    "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError", "LowerInitBlock",
+    "LiftAttrScope", "LimitUnroll", "LoopPartition", "LowerCrossThreadReduction", "LowerError",
+    "LowerInitBlock",
     "LowerIntrin", "LowerMatchBuffer", "LowerOpaqueBlock", "LowerThreadAllreduce",
     "LowerWarpMemory", "MergeSharedMemory", "NarrowDataType", "PlaceAllocations",
     "PlanAndUpdateBufferAllocationLocation", "ReduceBranchingThroughOvercompute", "RemoveAssume",

@@ -76,6 +76,10 @@ class Var(Expr):
         """What identifies the variable: itself."""
         return self
 
+    def with_name(self, name: str) -> "Var":
+        """A new variable of the same struct info."""
+        return type(self).from_fields(name, self.struct_info_)
+
 
 @node(namespace="relax")
 class DataflowVar(Var):
@@ -248,6 +252,8 @@ class Call(Expr):
                  struct_info: StructInfo | None = None) -> None:
         if type(op) is str:
             op = Op.get(op)
+        if attrs is None and type(op) is Op:
+            attrs = above("attributes of a call")(op, args)
         self._init(op, tuple(args), None if attrs is None else Attrs(attrs),
                    () if sinfo_args is None else tuple(sinfo_args), struct_info)
 

@@ -141,5 +141,16 @@ def _view(tensor: Any) -> np.ndarray:
 
 register_library("numpy", NumpyProgram)
 
+
+
+def __getattr__(name: str) -> Any:
+    """The passes that TVM has beside these patterns."""
+    if name in ("DispatchSampling", "DispatchSortScan"):
+        from .transform import dispatch
+
+        return getattr(dispatch, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 __all__ = ["LIBRARIES", "NUMPY_OPERATORS", "NumpyProgram", "get_pattern",
            "get_patterns_with_prefix", "register_library", "register_patterns"]

@@ -524,7 +524,7 @@ class Op(Node):
             return OPS[name]
         except KeyError:
             if str(name).startswith("relax."):  # an operator of an earlier version, or not loaded
-                above("early names of Relax")
+                above("early operators")
                 if name in OPS:
                     return OPS[name]
             raise ValueError(f"there is no operator named {name!r}") from None

@@ -30,12 +30,16 @@ LINES = [
     "from tvm.relax.backend.patterns import make_conv2d_pattern, make_residual_block_pattern",
     "from tvm.relax.backend.pattern_registry import get_pattern, register_patterns",
     "from tvm.script.ir_builder.base import IRBuilder, IRBuilderFrame",
+    "from tvm.script.ir_builder import IRBuilder, ir as I, relax as R, tir as T",
+    "from tvm.script.ir_builder.relax import arg, emit, function",
     "from tvm.script.parser import from_source, ir as I, relax as R, tir as T",
     "from tvm.script.parser.ir.entry import ir_module",
     "from tvm.script.parser.tir.entry import *",
     "from tvm.script.parser.relax.entry import function, macro",
     "from tvm.dlight.gpu import LowBatchGEMV, RMSNorm, Matmul, Fallback",
-    "from tvm.dlight.base import ScheduleRule",
+    "from tvm.dlight.base import ScheduleRule, normalize_prim_func",
+    "from tvm.relax.backend import DispatchSampling, DispatchSortScan",
+    "from tvm.tir.transform import LiftAttrScope",
     "from tvm.contrib.cc import create_executable, create_staticlib, cross_compiler, get_cc",
     "from tvm.contrib.utils import is_source_path, which, tempdir",
     "from tvm.testing import skip_if_wheel_test, skip_if_no_reference_system",
@@ -104,6 +108,37 @@ def test_patterns_of_what_libraries_take_over():
 def test_a_missing_name_says_so_by_itself(line, name):
     with pytest.raises((ImportError, AttributeError), match=name):
         exec(line, {})
+
+
+@pytest.mark.parametrize("line, words", [
+    ("from tvm.tir.transform import MakePackedAPI", "transform.MakePackedAPI.*code generator"),
+    ("import tvm; tvm.tir.transform.LowerTVMBuiltin", "LowerTVMBuiltin.*code generator"),
+    ("from tvm.tir.transform import Simplify, LowerCustomDatatypes", "LowerCustomDatatypes"),
+    ("from tvm.relax import distributed", "several devices"),
+    ("from tvm.tir.transform import BF16ComputeLegalize", "BF16ComputeLegalize.*float32"),
+    ("import tvm; tvm.tir.transform.FP8StorageLegalize", "FP8StorageLegalize.*8 bits"),
+    ("from tvm.script.parser import core", "parser.core.*from_source"),
+    ("import tvm.script.parser.core", "parser.core.*from_source"),
+    ("from tvm.script.parser.core.entry import parse", "parser.core"),
+    ("from tvm.script.parser._core import doc", "parser._core"),
+    ("from tvm.topi.nn import bitserial_dense", "bitserial_dense.*several times"),
+    ("import tvm.relax.distributed", "tvm.relax.distributed.*several devices"),
+    ("from tvm.ir import TensorAffineType", "TensorAffineType.*struct info"),
+    ("from tvm.relax.frontend.nn.llm import tree_attn", "draft tokens")])
+def test_a_name_that_is_not_planned_says_why(line, words):
+    with pytest.raises((ImportError, AttributeError), match=f"(?s){words}"):
+        exec(line, {})
+
+
+def test_a_name_that_is_not_planned_is_not_there():
+    assert not hasattr(tvm.tir.transform, "MakePackedAPI")
+    with pytest.raises(ImportError, match="cannot import name 'loom'"):
+        exec("from tvm.tir.transform import loom", {})
+    mlc_lab.compat.uninstall()
+    import sys
+
+    assert all(type(f).__module__ != "mlc_lab.compat.finder" for f in sys.meta_path)
+    mlc_lab.compat.install()
 
 
 def test_another_compiler_with_files_of_its_own(tmp_path):

@@ -27,7 +27,7 @@ Fit = Callable[..., Any]
 FITS: dict[str, Fit] = {}
 #: numbers that are no counts, indices, axes or sizes: any will do
 ANY = {"ignore_index", "min", "max", "on_value", "off_value", "k of tril", "k of triu",
-       "k of eye_like", "cubic_exclude", "sorted", "return_index", "return_inverse",
+       "k of trilu", "k of eye_like", "cubic_exclude", "sorted", "return_index", "return_inverse",
        "return_counts"}
 
 
@@ -372,7 +372,7 @@ def _pool(kind: str, rank: int) -> None:
             _need(x.shape[2 + k] + around[k] + around[k + rank]
                   + n.ceil_mode * (by[k] - 1) >= reach, "window")
 
-    @fits(f"nn.adaptive_avg_pool{rank}d")
+    @fits(f"nn.adaptive_avg_pool{rank}d", f"nn.adaptive_max_pool{rank}d")
     def adaptive(n: Any, x: Any) -> None:
         _need(n.output_size is None or min(_rows(n.output_size, rank)) > 0, "sizes")
 

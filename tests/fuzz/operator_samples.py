@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mlc_lab.compat.early_relax import dense
+from mlc_lab.compat.early_operators import dense
 from mlc_lab.relax import op
 
 from .harness import Draw
@@ -376,6 +376,13 @@ def _matmul(draw: Draw) -> Sample:
     dtype = draw.choice(("float32", "float64", "int32", "float16"))
     return Sample([data(draw, a, dtype), data(draw, b, dtype)], op.matmul,
                   lambda a, b: _typed(np.matmul, a, b))
+
+
+@sample("trilu")
+def _trilu(draw: Draw) -> Sample:
+    k, upper = draw.integer(-3, 3), draw.chance(50)
+    return Sample([data(draw, (2, 3, 4), "float32")], lambda x: op.trilu(x, k, upper),
+                  lambda x: (np.triu if upper else np.tril)(x, k), f"{k=} {upper=}")
 
 
 @sample("nn.dense")

@@ -78,8 +78,8 @@ def _pool(kind: str, rank: int) -> None:
     SAMPLES[f"relax.nn.{name}"] = make
 
 
-def _adaptive(rank: int) -> None:
-    name = f"adaptive_avg_pool{rank}d"
+def _adaptive(rank: int, kind: str = "avg") -> None:
+    name = f"adaptive_{kind}_pool{rank}d"
 
     def make(draw: Draw) -> Sample:
         size = [draw.integer(1, 4) for _ in range(rank)]
@@ -97,6 +97,7 @@ for _rank in (1, 2, 3):
     _pool("max", _rank)
     _pool("avg", _rank)
     _adaptive(_rank)
+_adaptive(2, "max")
 
 
 @sample("nn.softmax", "nn.log_softmax")
@@ -292,3 +293,19 @@ def _quantize(draw: Draw) -> Sample:
             x, s, z, axis, "int8"), None, f"{axis=}")
     return Sample([data(draw, shape, "int8", -9, 9), scale, zero],
                   lambda x, s, z: op.dequantize(x, s, z, axis), None, f"{axis=}")
+
+
+@sample("nn.cross_entropy", "nn.softmax_cross_entropy")
+def _cross_entropy_of_2022(draw: Draw) -> Sample:
+    name, shape = draw.choice(("cross_entropy", "softmax_cross_entropy")), (3, draw.integer(1, 4))
+
+    def want(p: Any, y: Any) -> Any:
+        if p.shape != y.shape or p.dtype != y.dtype:
+            raise ValueError("does not fit")
+        if name == "softmax_cross_entropy":
+            p = np.exp(p - p.max(-1, keepdims=True))
+            p = p / p.sum(-1, keepdims=True)
+        return np.asarray(-(np.log(p) * y).sum(), p.dtype)
+
+    positive = np.abs(data(draw, shape, "float32")) + np.float32(0.5)
+    return Sample([positive, data(draw, shape, "float32")], getattr(nn, name), want)

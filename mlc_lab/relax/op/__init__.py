@@ -13,6 +13,7 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
+from ...above import above as _above
 from . import builtin, grad, image, memory, nn, registry, vm
 from .declare import CONSTRUCTORS as _CONSTRUCTORS
 from .declare import LISTENERS as _LISTENERS
@@ -66,3 +67,12 @@ for _file in sorted(_os.listdir(_HERE.__path__[0])):
 for _full, _build in _CONSTRUCTORS.items():
     _name(_full, _build)
 _LISTENERS.append(_name)
+
+
+def __getattr__(name: str) -> _Any:
+    """An operator of another version."""
+    if not name.startswith("_"):
+        found = _above("early operators").get(f"relax.{name}")
+        if found is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -17,7 +17,8 @@ refusal should say more.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable, ParamSpec, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Callable, ParamSpec, Sequence, TypeVar
 
 from ...tir import expr as E
 from ...tir import op as O
@@ -179,12 +180,15 @@ class Declaration:
     The parameters are read when the operator is first called.
     """
 
-    __slots__ = ("fn", "rule", "then", "hint", "pattern", "kinds", "args", "axes", "bound")
+    __slots__ = ("fn", "rule", "then", "hint", "pattern", "kinds", "args", "axes", "bound",
+                 "attrs")
 
     def __init__(self, fn: Callable[..., Any], rule: Rule | None, then: Any, hint: str,
                  pattern: int | None) -> None:
         self.fn, self.rule, self.then, self.hint, self.pattern = fn, rule, then, hint, pattern
         self.kinds: dict[str, Kind] | None = None
+        #: the attributes of a call, of those that are given; None for the same
+        self.attrs: Callable[[dict[str, Any]], dict[str, Any]] | None = None
 
     def read(self) -> dict[str, Kind]:
         """Read the parameters, and write `bound`: what the constructor is given, as arguments and
@@ -219,10 +223,25 @@ class Declaration:
         self.bound, self.kinds = scope[fn.__name__], kinds
         return kinds
 
+    def default_attrs(self, args: Sequence[Expr]) -> dict[str, Any] | None:
+        """The attributes of a call of which only the arguments are given; None where there are
+        none, or where one of them has no default."""
+        kinds = self.read() if self.kinds is None else self.kinds
+        if len(kinds) == len(self.args) or len(args) > len(self.args):
+            return None
+        try:
+            given: dict[str, Any]
+            _, given = self.bound(**dict(zip((name for name, _ in self.args), args)))
+        except TypeError:
+            return None
+        return given if self.attrs is None else self.attrs(given)
+
     def infer(self, call: Call) -> StructInfo:
         """What a call gives, whose arguments fit their kinds."""
-        if self.kinds is None:
-            self.read()
+        kinds = self.read() if self.kinds is None else self.kinds
+        if call.attrs is None and len(kinds) > len(self.args):
+            lacking = ", ".join(name for name, kind in kinds.items() if kind.check is None)
+            raise misfit(call, f"the call has no attributes, and takes {lacking}")
         infos = [check(call, k, name) for (name, check), k in zip(self.args, range(len(call.args)))]
         for name in self.axes:
             axis = call.attrs[name]
@@ -311,16 +330,19 @@ def operator(name: str, infer: Rule | None = None, *, legalize: Any = None,
     def declare(fn: Callable[P, Any]) -> Callable[P, Expr]:
         short = name.rpartition(".")[2]
         declared = Declaration(fn, infer, then, hint or short, pattern)
+        if attrs is not None:
+            declared.attrs = partial(attrs, name.removeprefix("relax."))
 
         def build(*given: P.args, **named: P.kwargs) -> Expr:
             if declared.kinds is None:
                 declared.read()
             args, given_attrs = declared.bound(*given, **named)
-            if attrs is not None:
-                given_attrs = attrs(name.removeprefix("relax."), given_attrs)
+            if declared.attrs is not None:
+                given_attrs = declared.attrs(given_attrs)
             return make_call(name, args, given_attrs)
 
         _row(name, declared.infer, legalize or declared.legalize, **facts)
+        OPERATORS[name].default_attrs = declared.default_attrs
         for function in (fn, build):
             function.__name__ = function.__qualname__ = short
         build.__doc__, build.__module__ = fn.__doc__, fn.__module__

@@ -15,13 +15,14 @@ from .declare import FloatTensor, IntegerTensor, Tensor, Text, Whole, operator
 from .later import topi, utils
 
 
-def _infer_cross_entropy(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> StructInfo:
+def infer_cross_entropy(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> StructInfo:
+    """One number, of two tensors that are alike."""
     dtype = join_dtype(call, a.dtype, b.dtype, ("predictions", "labels"))
     need_same_dims(call, a, b, ("predictions", "labels"))
     return tensor_of((), dtype)
 
 
-@operator("relax.nn.cross_entropy_with_logits", _infer_cross_entropy)
+@operator("relax.nn.cross_entropy_with_logits", infer_cross_entropy)
 def cross_entropy_with_logits(predictions: FloatTensor, labels: Tensor) -> Tensor:
     """-sum(labels * predictions), divided by the batch where there is one."""
     dtype, wide = predictions.dtype, utils.sum_type(predictions.dtype)

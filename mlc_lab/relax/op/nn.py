@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
+from ...above import above
 from ...tir import op as O
 from ..expr import Call, Expr, Tuple
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
@@ -182,3 +183,12 @@ def _dropout(bb: Any, call: Call) -> Expr:
 @operator("relax.nn.dropout", _infer_dropout, legalize=_dropout, **ELEMENTWISE)
 def dropout(data: Tensor, rate: Float = 0.5) -> Any:
     """(data with a share `rate` of it zeroed, the mask): the identity in inference."""
+
+
+def __getattr__(name: str) -> Any:
+    """An operator of another version."""
+    if not name.startswith("_"):
+        found = above("early operators").get(f"relax.nn.{name}")
+        if found is not None:
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

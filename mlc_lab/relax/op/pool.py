@@ -53,7 +53,8 @@ def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: An
     return operator(name, infer, attrs=attrs, then=in_out_layout, layout="pool", **facts)(fn)
 
 
-def _adaptive(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
+def adaptive_pool(name: str, letters: str, kind: str = "avg", **facts: Any) -> Callable[..., Expr]:
+    """Pooling by "max" or "avg" over windows such that so many values are left."""
     rank, default = len(letters), f"NC{letters}"
 
     def infer(call: Call, data: TensorStructInfo) -> StructInfo:
@@ -79,9 +80,10 @@ def _adaptive(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
            out_layout: Text | None = None) -> Any:
         data, plain = unpack(data, layout), unpacked(layout)
         sizes = output_size or [data.shape[plain.index(c)] for c in letters]
-        return topi.nn.pool.adaptive(data, list(sizes), "avg", plain, rank)
+        return topi.nn.pool.adaptive(data, list(sizes), kind, plain, rank)
 
-    fn.__doc__ = f"Averages over {letters} such that `output_size` values are left."
+    what = "Averages" if kind == "avg" else "Maxima"
+    fn.__doc__ = f"{what} over {letters} such that `output_size` values are left."
     return operator(name, infer, attrs=attrs, then=in_out_layout, layout="pool", **facts)(fn)
 
 
@@ -91,9 +93,9 @@ max_pool3d = _pool("relax.nn.max_pool3d", "max", "DHW")
 avg_pool1d = _pool("relax.nn.avg_pool1d", "avg", "W", include=True)
 avg_pool2d = _pool("relax.nn.avg_pool2d", "avg", "HW", precision="follow")
 avg_pool3d = _pool("relax.nn.avg_pool3d", "avg", "DHW", include=True)
-adaptive_avg_pool1d = _adaptive("relax.nn.adaptive_avg_pool1d", "W")
-adaptive_avg_pool2d = _adaptive("relax.nn.adaptive_avg_pool2d", "HW", precision="follow")
-adaptive_avg_pool3d = _adaptive("relax.nn.adaptive_avg_pool3d", "DHW")
+adaptive_avg_pool1d = adaptive_pool("relax.nn.adaptive_avg_pool1d", "W")
+adaptive_avg_pool2d = adaptive_pool("relax.nn.adaptive_avg_pool2d", "HW", precision="follow")
+adaptive_avg_pool3d = adaptive_pool("relax.nn.adaptive_avg_pool3d", "DHW")
 
 #: by the number of spatial dimensions
 MAX_POOLS = {1: max_pool1d, 2: max_pool2d, 3: max_pool3d}

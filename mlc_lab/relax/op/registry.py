@@ -11,12 +11,12 @@ precision treat it. `declare.py` makes a row of one declaration; the parts can b
 
 from __future__ import annotations
 
-from typing import Any, Callable
+from typing import Any, Callable, Sequence
 
 from ...ir.diagnostics import MLCError
 from ...ir.module import GlobalVar
 from ...tir.expr import OPS, Op
-from ..expr import Attrs, Call
+from ..expr import Attrs, Call, Expr
 from ..struct_info import OBJECT, StructInfo
 
 
@@ -36,7 +36,7 @@ class OpRow:
     """What is known of one operator."""
 
     __slots__ = ("name", "op", "infer", "pure", "legalize", "layout", "precision", "any_shape",
-                 "gradient")
+                 "gradient", "default_attrs")
 
     def __init__(self, name: str, infer: Callable[[Call], StructInfo], pure: bool) -> None:
         self.name, self.infer, self.pure = name, infer, pure
@@ -51,6 +51,8 @@ class OpRow:
         self.any_shape = False
         #: `gradient(var, call, grad, builder) -> list`: the gradients of the arguments
         self.gradient: Callable[..., Any] | None = None
+        #: `default_attrs(args)`: the attributes of a call that says none; None: it has none
+        self.default_attrs: Callable[[Any], dict[str, Any] | None] | None = None
 
 
 #: every operator by name
@@ -106,6 +108,13 @@ def infer_call(call: Call) -> StructInfo:
     return lookup(call.op).infer(call)
 
 
+def default_attrs(op: Op, args: Sequence[Expr]) -> dict[str, Any] | None:
+    """The attributes of a call of which only the arguments are said, as the constructor has them;
+    None where there are none, or where one has no default."""
+    row = OPERATORS.get(op.name)
+    return None if row is None or row.default_attrs is None else row.default_attrs(args)
+
+
 #: sets what a call gives; the call is nobody else's yet
 _complete = vars(Call)["struct_info_"].__set__
 
@@ -122,5 +131,6 @@ def make_call(name: str, args: tuple, attrs: Any = None, sinfo_args: tuple = ())
     return call
 
 
-__all__ = ["OPERATORS", "OpRow", "StructInfoError", "StructInfoTypeError", "infer_call", "lookup",
+__all__ = ["OPERATORS", "OpRow", "StructInfoError", "StructInfoTypeError", "default_attrs",
+           "infer_call", "lookup",
            "make_call", "register_gradient", "register_legalize", "register_op"]

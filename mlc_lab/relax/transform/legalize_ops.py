@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import logging
 import operator
-from typing import Any, Callable, Mapping
+from typing import Any, Callable, Collection, Mapping
 
 from ...ir.module import IRModule
 from ...ir.recursion import DepthError
@@ -72,8 +72,14 @@ def LegalizeOps(customize_legalize_map: Mapping[str, Callable[[Any, Call], Expr]
     if unknown:
         raise ValueError(f"LegalizeOps: there is no Relax operator {unknown[0]!r}")
 
+    return legalizing("LegalizeOps", LegalizeOps.__doc__, rows, enable_warning)
+
+
+def legalizing(title: str, doc: str | None, rows: Mapping[str, Callable], warn: bool = False,
+               only: Collection[str] | None = None) -> Pass:
+    """The pass over all operators, or over those of `only`."""
     def run(mod: IRModule, ctx: PassContext) -> IRModule:
-        mutator = _Legalizer(mod, rows, enable_warning)
+        mutator = _Legalizer(mod, rows, warn, only)
         changed = False
         for var, func in list(mod.functions.items()):
             if isinstance(func, Function):
@@ -83,15 +89,16 @@ def LegalizeOps(customize_legalize_map: Mapping[str, Callable[[Any, Call], Expr]
                     changed = True
         return mutator.builder_.get() if changed else mod
 
-    return make_pass("LegalizeOps", run, LegalizeOps.__doc__)
+    return make_pass(title, run, doc)
 
 
 class _Legalizer(PyExprMutator):
     """Applies the rows to the calls of a module."""
 
-    def __init__(self, mod: IRModule, rows: Mapping[str, Callable], warn: bool) -> None:
+    def __init__(self, mod: IRModule, rows: Mapping[str, Callable], warn: bool,
+                 only: Collection[str] | None = None) -> None:
         super().__init__(mod)
-        self.rows, self.warn = rows, warn
+        self.rows, self.warn, self.only = rows, warn, only
 
     def visit_call_(self, call: Call) -> Expr:
         return self.legal(self.builder_.normalize(super().visit_call_(call)), 0)
@@ -101,6 +108,8 @@ class _Legalizer(PyExprMutator):
         if not (type(expr) is Call and isinstance(expr.op, E.Op)):
             return expr
         name = expr.op.name
+        if self.only is not None and depth == 0 and name not in self.only:
+            return expr
         row = self.rows.get(name)
         if row is None:
             known = OPERATORS.get(name)

@@ -20,7 +20,7 @@ class ModuleFrame(Frame):
 
     def take(self, made: Any) -> None:
         """One more function, under its own name."""
-        name = made.__name__
+        name = str((made.attrs or {}).get("global_symbol", "main"))
         if name in self.functions:
             raise ValueError(f"the module has a function {name!r} already")
         self.functions[name] = made
