@@ -33,7 +33,7 @@ from ..expr_functor import PyExprMutator
 from ..struct_info import StructInfo, definable_tir_vars
 from . import names
 
-py_print, py_tuple, py_str = builtins.print, builtins.tuple, builtins.str
+py_print, py_tuple = builtins.print, builtins.tuple
 
 
 class _Renamed(PyExprMutator):
@@ -111,7 +111,7 @@ class FunctionFrame(SeqExprFrame):
         super().__init__()
         self.is_pure, self.is_private, self.name = is_pure, is_private, ""
         self.params: list[Var] = []
-        self.attrs: dict[py_str, Any] = {}
+        self.attrs: dict[builtins.str, Any] = {}
         self.ret_struct_info: StructInfo | None = None
         self.builder = BlockBuilder()
         self.builder.begin_scope()
@@ -164,7 +164,7 @@ class IfFrame(Frame):
 
     def __init__(self, condition: Expr | PrimExpr) -> None:
         super().__init__(lambda body: None)
-        self.condition, self.branches = condition, dict[py_str, SeqExprFrame]()
+        self.condition, self.branches = condition, dict[builtins.str, SeqExprFrame]()
         self.var: Var | None = None
         self.var_name = ""
 
@@ -185,7 +185,7 @@ class IfFrame(Frame):
 
 
 class _Branch(SeqExprFrame):
-    def __init__(self, word: py_str) -> None:
+    def __init__(self, word: builtins.str) -> None:
         super().__init__()
         self.word = word
 
@@ -196,7 +196,7 @@ class _Branch(SeqExprFrame):
         outer.branches[self.word] = self
 
 
-def _function(word: py_str) -> FunctionFrame:
+def _function(word: builtins.str) -> FunctionFrame:
     found: FunctionFrame | None = IRBuilder.current().enclosing(FunctionFrame)
     if found is None:
         raise ValueError(f"{word} stands in an R.function()")
@@ -207,7 +207,7 @@ def _builder() -> BlockBuilder:
     return _function("a binding").builder
 
 
-def _sequence(word: py_str) -> SeqExprFrame:
+def _sequence(word: builtins.str) -> SeqExprFrame:
     found: SeqExprFrame = IRBuilder.current().innermost(SeqExprFrame, word)
     return found
 
@@ -217,7 +217,7 @@ def function(is_pure: bool = True, is_private: bool = False) -> FunctionFrame:
     return FunctionFrame(is_pure, is_private)
 
 
-def arg(name: py_str, struct_info: StructInfo) -> Var:
+def arg(name: builtins.str, struct_info: StructInfo) -> Var:
     """The next parameter of the function."""
     frame = _function("R.arg")
     var = Var(name, as_struct_info(struct_info))
@@ -227,12 +227,12 @@ def arg(name: py_str, struct_info: StructInfo) -> Var:
     return var
 
 
-def func_name(name: py_str) -> None:
+def func_name(name: builtins.str) -> None:
     """The name of the function."""
     _function("R.func_name").name = name
 
 
-def func_attr(attrs: Mapping[py_str, Any]) -> None:
+def func_attr(attrs: Mapping[builtins.str, Any]) -> None:
     """Attributes of the function."""
     _function("R.func_attr").attrs.update(attrs)
 
@@ -315,7 +315,7 @@ def Else() -> SeqExprFrame:
     return _Branch("R.Else()")
 
 
-def __getattr__(name: py_str) -> Any:
+def __getattr__(name: builtins.str) -> Any:
     """Operators and struct infos, as scripts have them."""
     if not name.startswith("_"):
         return getattr(names, name)
