@@ -1,9 +1,12 @@
 """The root of the tests and of the lessons, which pytest runs from here.
 
-nbmake makes a test of each lesson, which runs it in English. Here each becomes a test in the other
-languages too: the same cells, with views, exercises and messages in that language.
+nbmake makes a test of each lesson, which runs it in English. Where MLC_LAB_LESSONS=all, as
+`python dev.py lessons` sets it, each becomes a test in the other languages too: the same cells,
+with views, exercises and messages in that language. The tests of a change run the English ones
+alone, for time.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -32,7 +35,8 @@ class InLanguage(NotebookItem):
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """One more collector beside nbmake's own."""
-    if file_path.suffix == ".ipynb" and parent.config.option.nbmake:
+    wanted = os.environ.get("MLC_LAB_LESSONS") == "all"
+    if wanted and file_path.suffix == ".ipynb" and parent.config.option.nbmake:
         return TranslatedLesson.from_parent(parent, path=file_path)
     return None
 

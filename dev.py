@@ -135,7 +135,8 @@ def lessons_need() -> list[str]:
 
 
 def lessons(*rest: str) -> int:
-    """Every lesson in an environment that has what Binder's has, and what runs lessons.
+    """Every lesson in each language, in an environment that has what Binder's has, and what runs
+    lessons.
 
     pip's own settings hold, such as PIP_CONSTRAINT for a build of PyTorch without CUDA.
     """
@@ -143,7 +144,8 @@ def lessons(*rest: str) -> int:
     must(python, "-m", "pip", "install", "--quiet", *lessons_need())
     must(python, "-m", "pip", "install", "--quiet", "nbmake", "pytest-timeout")
     words = rest or ("notebooks",)
-    return subprocess.call([python, "-m", "pytest", "-v", *words], cwd=ROOT)
+    return subprocess.call([python, "-m", "pytest", "-v", *words], cwd=ROOT,
+                           env={**os.environ, "MLC_LAB_LESSONS": "all"})
 
 
 def release(tag: str = "") -> int:
