@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib.util
+
 import numpy as np
 import pytest
 
@@ -297,6 +299,18 @@ def refused(func, message, *args):
     assert raised.value.line > 0 and raised.value.filename == __file__
 
 
+def test_a_sum_of_a_thousand_terms_is_read(tmp_path):
+    lines = ["from tvm.te.hybrid import script", "@script", "def long(a):",
+             "    c = output_tensor((8,), 'float32')", "    for i in range(8):",
+             "        c[i] = a[i]" + " + 1.0" * 1000, "    return c", ""]
+    (tmp_path / "long_sum.py").write_text("\n".join(lines), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("long_sum", tmp_path / "long_sum.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    (a,) = tensors((8,))
+    assert module.long(a).shape[0] == 8
+
+
 def test_what_hybrid_scripts_cannot_say_is_refused_at_its_place():
     a, b = tensors((8,), (8,))
 
@@ -398,6 +412,13 @@ def test_what_hybrid_scripts_cannot_say_is_refused_at_its_place():
         return c
 
     refused(many, "more than 100000 statements", a)
+
+    @script
+    def itself(a):
+        c = itself(a)
+        return c
+
+    refused(itself, "more than 40 scripts call each other", a)
 
 
 def test_words_of_numpy_and_of_expressions_agree():

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...ir.diagnostics import DiagnosticError
+from ...ir.recursion import grows_stack
 from ...te import PlaceholderOp, Tensor, TensorSlice
 from ...te.hybrid_op import HybridOp
 from ...tir import op as O
@@ -41,6 +42,8 @@ _COMPARED: dict[type[ast.cmpop], Any] = {
 }
 #: statements that one script may become, with const_range written out
 MOST_STATEMENTS = 100_000
+#: scripts that call each other, one in another
+MOST_CALLS = 40
 
 
 class Whole:
@@ -87,6 +90,7 @@ class Program:
         self.inputs: dict[Buffer, Tensor] = {}
         self.nests: list[list[IterVar]] = []
         self.statements = 0
+        self.calls = 0  # scripts that are being read, one in another
 
 
 class Reader:
@@ -303,13 +307,16 @@ class Reader:
         return None
 
     def do_call(self, node: ast.Assign, target: ast.expr, read: Any, args: list[Any]) -> Stmt:
-        if len(self.levels) > 40:
-            raise self.error(node, "scripts call each other too deep")
+        if self.program.calls >= MOST_CALLS:
+            raise self.error(node, f"more than {MOST_CALLS} scripts call each other",
+                             "a script cannot call itself: write a loop")
         source, node_of, environment = read
         reader = Reader(self.program, source, node_of, environment, self.levels)
         reader.depth = len(self.levels)
         reader.open, saved = self.open, self.open
+        self.program.calls += 1
         done = reader.run(args)
+        self.program.calls -= 1
         self.open = saved
         results = reader.returned
         names = target.elts if isinstance(target, ast.Tuple) else [target]
@@ -617,6 +624,7 @@ def uses_a_loop(extent: PrimExpr, level: Level, levels: Sequence[Level]) -> bool
     return any(v.name in inside for v in free_vars(extent))
 
 
+@grows_stack
 def read(source: Source, node: ast.FunctionDef | None, environment: Mapping[str, Any],
          args: Sequence[Any], name: str) -> HybridOp:
     """The operation that a hybrid script is for some arguments: tensors, numbers, variables, and

@@ -13,10 +13,10 @@ from types import ModuleType as _ModuleType
 from typing import TYPE_CHECKING
 from typing import Any as _Any
 
-from ...above import above as _above
 from . import builtin, grad, image, memory, nn, registry, vm
 from .declare import CONSTRUCTORS as _CONSTRUCTORS
 from .declare import LISTENERS as _LISTENERS
+from .declare import of_other_versions as _of_other_versions
 from .registry import (
     OPERATORS, StructInfoError, infer_call, lookup, make_call, register_gradient,
     register_legalize, register_op,
@@ -69,10 +69,4 @@ for _full, _build in _CONSTRUCTORS.items():
 _LISTENERS.append(_name)
 
 
-def __getattr__(name: str) -> _Any:
-    """An operator of another version."""
-    if not name.startswith("_"):
-        found = _above("early operators").get(f"relax.{name}")
-        if found is not None:
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = _of_other_versions(__name__, "relax")

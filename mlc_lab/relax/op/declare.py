@@ -20,6 +20,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, Callable, ParamSpec, Sequence, TypeVar
 
+from ...above import above
 from ...tir import expr as E
 from ...tir import op as O
 from ...tir.op.arithmetic import exact_sizes
@@ -414,9 +415,21 @@ def _lacks(info: Any) -> bool:
     return isinstance(info, ShapeStructInfo) and info.values is None
 
 
+def of_other_versions(module: str, space: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a module of operators: those of `space` ("relax.nn") that other versions
+    have. Raises AttributeError for what no version has."""
+    def get(name: str) -> Any:
+        found = None if name.startswith("_") else above("early operators").get(f"{space}.{name}")
+        if found is None:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        return found
+    return get
+
+
 __all__ = [
     "Axis", "BitsTensor", "CONSTRUCTORS", "DataType", "Dtype", "Flag", "Float", "FloatTensor",
     "IntegerTensor", "Ints", "Kind", "LATER", "LISTENERS", "NumberTensor", "Operand", "Plain",
     "Rule", "Scalar", "Shape", "Size", "String", "Tensor", "Tensors", "Text", "Value", "Whole",
-    "any_info", "constructor", "immediate", "like_first", "operator", "prim", "prim_arg",
+    "any_info", "constructor", "immediate", "like_first", "of_other_versions", "operator", "prim",
+    "prim_arg",
 ]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from ...above import above
 from ...tir import op as O
 from ..expr import Call, Expr, Tuple
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
@@ -18,7 +17,7 @@ from .common import (
 from .create import ones_like
 from .declare import (
     Axis, Float, FloatTensor, Kind, NumberTensor, Plain, Tensor, Whole, constructor, like_first,
-    operator,
+    of_other_versions, operator,
 )
 from .elementwise import ELEMENTWISE, clip, unary
 from .later import te, topi
@@ -185,10 +184,4 @@ def dropout(data: Tensor, rate: Float = 0.5) -> Any:
     """(data with a share `rate` of it zeroed, the mask): the identity in inference."""
 
 
-def __getattr__(name: str) -> Any:
-    """An operator of another version."""
-    if not name.startswith("_"):
-        found = above("early operators").get(f"relax.nn.{name}")
-        if found is not None:
-            return found
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = of_other_versions(__name__, "relax.nn")

@@ -110,9 +110,12 @@ class PagedKVCache:
         if not self.users[page]:
             self.free.append(page)
 
-    def _new(self) -> int:
-        if not self.free:
+    def _needs(self, count: int) -> None:
+        """ValueError where so many pages are not free; asked before anything changes."""
+        if len(self.free) < count:
             raise ValueError(f"the cache is full: it was made for {self.total} tokens")
+
+    def _new(self) -> int:
         page = self.free.pop()
         self.users[page] = 1
         return page
@@ -123,8 +126,9 @@ class PagedKVCache:
         position = length if position == -1 else position
         if not 0 <= position <= length:
             raise ValueError(f"sequence {parent} has {length} tokens: it cannot fork at {position}")
-        self.add_sequence(child)
         full, rest = divmod(position, self.page_size)
+        self._needs(bool(rest))
+        self.add_sequence(child)
         shared = self.of[parent][:full]
         for page in shared:
             self.users[page] += 1
@@ -139,17 +143,15 @@ class PagedKVCache:
         length = self.lengths[self._known(seq)] - count
         if count < 0 or length < 0:
             raise ValueError(f"sequence {seq} has {length + count} tokens, {count} are to go")
-        self.lengths[seq] = length
+        pages, rest = self.of[seq], length % self.page_size
         keep = -(-length // self.page_size)
-        for page in self.of[seq][keep:]:
+        copied = rest and self.users[pages[keep - 1]] > 1  # others read the last page too
+        self._needs(copied and all(self.users[page] > 1 for page in pages[keep:]))
+        self.lengths[seq] = length
+        for page in pages[keep:]:
             self._leave(page)
-        del self.of[seq][keep:]
-        self._own_last(seq)
-
-    def _own_last(self, seq: int) -> None:
-        """Give a sequence a copy of a last page that is not full and that others read too."""
-        pages, rest = self.of[seq], self.lengths[seq] % self.page_size
-        if rest and self.users[pages[-1]] > 1:
+        del pages[keep:]
+        if copied:
             page = self._new()
             self.pages[:, :, page, :rest] = self.pages[:, :, pages[-1], :rest]
             self._leave(pages[-1])
@@ -165,13 +167,17 @@ class PagedKVCache:
                              f"{list(seqs)} and {list(counts)}")
         if sum(counts) > self.chunk:
             raise ValueError(f"a step has {self.chunk} tokens at most, not {sum(counts)}")
-        self.batch = []
-        for seq, count in zip(map(int, seqs), map(int, counts)):
-            begin = self.lengths[self._known(seq)]
-            self.batch.append((seq, begin, count))
+        if min(counts, default=0) < 0:
+            raise ValueError(f"numbers of tokens are not negative, got {list(counts)}")
+        batch = [(self._known(int(seq)), self.lengths[int(seq)], int(count))
+                 for seq, count in zip(seqs, counts)]
+        more = {seq: -(-(begin + count) // self.page_size) - len(self.of[seq])
+                for seq, begin, count in batch}
+        self._needs(sum(more.values()))
+        self.batch = batch
+        for seq, begin, count in batch:
             self.lengths[seq] = begin + count
-            while len(self.of[seq]) * self.page_size < begin + count:
-                self.of[seq].append(self._new())
+            self.of[seq] += [self._new() for _ in range(more[seq])]
 
     def end_forward(self) -> None:
         """End the step."""

@@ -1,5 +1,7 @@
 """`relax.frontend.nn.llm`: rotary positions and the cache in pages, against torch and numpy."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from mlc_lab.build import build
 from mlc_lab.relax.frontend import nn
 from mlc_lab.relax.frontend.nn.llm import position_embedding as rope
 from mlc_lab.relax.frontend.nn.llm.kv_cache import PagedKVCache, RopeMode, TIRPagedKVCache
-from mlc_lab.relax.vm.kv_state import frequencies, rotated
+from mlc_lab.relax.vm.kv_state import PagedKVCache as Cache, frequencies, rotated
 from mlc_lab.runtime import ShapeTuple, registry
 from mlc_lab.runtime.registry import get_global_func
 
@@ -244,3 +246,29 @@ def test_what_a_cache_refuses():
     begin([7], [8])
     with pytest.raises(ValueError, match="is full"):
         begin([7], [8])
+
+
+def test_a_refused_step_changes_nothing():
+    def state():
+        return list(cache.free), list(cache.users), {k: list(v) for k, v in cache.of.items()}, (
+            dict(cache.lengths), list(cache.batch))
+
+    cache = Cache((3, 16, 64, 4, 0), (0, 1), 1, 1, 2, 0, 1.0, 1e4, np.zeros(1, "float32"))
+    rng = random.Random(0)
+    refused = 0
+    for _ in range(3000):
+        before, seq, count = state(), rng.randrange(4), rng.randrange(-1, 9)
+        act, *args = rng.choice([
+            (cache.add_sequence, seq), (cache.remove_sequence, seq), (cache.popn, seq, count),
+            (cache.fork_sequence, seq, rng.randrange(4), count),
+            (cache.begin_forward, [seq, (seq + 1) % 4], [count, rng.randrange(9)])])
+        try:
+            act(*args)
+        except ValueError:
+            refused += 1
+            assert state() == before
+        held = [page for pages in cache.of.values() for page in pages]
+        assert all(cache.users[page] == held.count(page) for page in range(len(cache.users)))
+        assert sorted(cache.free) == [p for p, n in enumerate(cache.users) if not n]
+        assert all(len(cache.of[s]) == -(-n // 4) for s, n in cache.lengths.items())
+    assert 100 < refused < 2900
