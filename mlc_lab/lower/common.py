@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, Callable
 
 from ..arith import Analyzer
@@ -15,7 +16,7 @@ from ..tir.expr import (
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
-from ..tir.op import add, as_int, effect_of, mul, sub
+from ..tir.op import add, all as all_of, as_int, effect_of, mul, sub
 from ..tir.op.intrinsic import OPAQUE, PURE, UPDATES
 from ..tir.stmt import BufferStore, For, LetStmt, SeqStmt, Stmt
 
@@ -93,6 +94,15 @@ def steady_parts(condition: PrimExpr, node: Any, names: Collection[Var] = ()) ->
     """What of a condition that holds where `node` begins holds to its end: of an element that may
     be written in there, nothing is known after that. `names` as for `may_write`."""
     return [part for part in conjuncts(condition) if not may_change((part,), node, names)]
+
+
+@contextmanager
+def steady_scope(analyzer: Analyzer, condition: PrimExpr, node: Any,
+                 names: Collection[Var] = ()) -> Iterator[None]:
+    """What of a condition holds to the end of `node` is known in the scope."""
+    kept = steady_parts(condition, node, names)
+    with analyzer.constraint_scope(all_of(*kept)) if kept else nullcontext():
+        yield
 
 
 def bind_loop(analyzer: Analyzer, loop: For, names: Collection[Var] = ()) -> None:

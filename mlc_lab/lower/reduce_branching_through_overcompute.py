@@ -28,7 +28,7 @@ from ..arith import Analyzer
 from ..ir.structural import structural_equal
 from ..ir.transform import Pass
 from ..tir.expr import (
-    Add, BufferLoad, Call, Div, FloorDiv, FloorMod, Mod, Mul, PrimExpr, Range, Sub, Var,
+    Add, BufferLoad, Call, Div, FloorDiv, FloorMod, Mod, Mul, PrimExpr, Sub, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, free_vars, pre_order, substitute
@@ -39,7 +39,7 @@ from ..tir.op.intrinsic import PURE
 from ..tir.stmt import (
     BufferStore, Evaluate, For, ForKind, IfThenElse, SeqStmt, Stmt, seq,
 )
-from .common import function_pass
+from .common import bind_loop, function_pass, steady_scope
 from .simplify import NO_OP
 
 if TYPE_CHECKING:
@@ -75,10 +75,10 @@ class _InVain:
         if isinstance(s, For):
             if s.kind not in _IN_ORDER or not all(map(self.harmless, (s.min, s.extent))):
                 return False
-            self.analyzer.bind(s.loop_var, Range.from_min_extent(s.min, s.extent), True)
+            bind_loop(self.analyzer, s)
             return self.may_run(s.body)
         if isinstance(s, IfThenElse):
-            with self.analyzer.constraint_scope(s.condition):
+            with steady_scope(self.analyzer, s.condition, s.then_case):
                 then = self.may_run(s.then_case)
             return then and self.harmless(s.condition) and (
                 s.else_case is None or self.may_run(s.else_case))
@@ -111,11 +111,11 @@ class _InVain:
             kept = [part for part in map(self.left, s.seq) if part is not NO_OP]
             return seq(*kept) if kept else NO_OP
         if isinstance(s, For):
-            self.analyzer.bind(s.loop_var, Range.from_min_extent(s.min, s.extent), True)
+            bind_loop(self.analyzer, s)
             body = self.left(s.body)
             return NO_OP if body is NO_OP else s.replace(body=body)
         if isinstance(s, IfThenElse):
-            with self.analyzer.constraint_scope(s.condition):
+            with steady_scope(self.analyzer, s.condition, s.then_case):
                 then = self.left(s.then_case)
             other = NO_OP if s.else_case is None else self.left(s.else_case)
             return NO_OP if then is other is NO_OP else IfThenElse(
@@ -152,7 +152,7 @@ class _Reduce(Mutator):
         self.at_once = 0  # loops around whose iterations run at the same time
 
     def visit_For(self, node: For) -> Stmt:
-        self.analyzer.bind(node.loop_var, Range.from_min_extent(node.min, node.extent), True)
+        bind_loop(self.analyzer, node)
         at_once = node.kind not in _IN_ORDER
         self.at_once += at_once
         body = self.visit(node.body)
@@ -160,10 +160,10 @@ class _Reduce(Mutator):
         return node if body is node.body else node.replace(body=body)
 
     def visit_IfThenElse(self, node: IfThenElse) -> Stmt:
-        with self.analyzer.constraint_scope(node.condition):
+        with steady_scope(self.analyzer, node.condition, node.then_case):
             then = self.visit(node.then_case)
         negated = self.analyzer.simplify(logical_not(node.condition))
-        with self.analyzer.constraint_scope(negated):
+        with steady_scope(self.analyzer, negated, node):
             other = None if node.else_case is None else self.visit(node.else_case)
             there = _InVain(self.analyzer)
             if not self.at_once and there.harmless(node.condition) and there.may_run(then):

@@ -24,13 +24,12 @@ from ..ir.transform import Pass
 from ..tir.expr import BufferLoad, Call, IntImm, PrimExpr, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
-from ..tir import op
 from ..tir.op import PURE, READS, as_int, effect_of, less_equal, logical_not
 from ..tir.stmt import (
     Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate, For, IfThenElse, LetStmt, SeqStmt,
     Stmt, seq,
 )
-from .common import bind_loop, function_pass, steady_parts
+from .common import bind_loop, function_pass, steady_scope
 from .simplify import NO_OP
 
 if TYPE_CHECKING:
@@ -122,10 +121,7 @@ class _RemoveNoOp(Mutator):
 
     def _under(self, condition: PrimExpr, node: Stmt) -> Stmt:
         """`node` rewritten where `condition` holds, as far as it holds to the end of `node`."""
-        kept = steady_parts(condition, node, self.pointers)
-        if not kept:
-            return self.visit(node)
-        with self.analyzer.constraint_scope(op.all(*kept)):
+        with steady_scope(self.analyzer, condition, node, self.pointers):
             return self.visit(node)
 
     def visit_SeqStmt(self, node: SeqStmt) -> Stmt:
