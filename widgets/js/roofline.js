@@ -99,10 +99,11 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   const [x0, x1] = [Math.min(...xs, 0.1) / 2, Math.max(...xs, peak / Math.min(...speeds)) * 3];
   const ys = points.map((p) => p.gflops); // a peak measured on a busy machine may be below them
   const [y0, y1] = [Math.min(...ys) / 3, Math.max(peak, ...ys) * 2];
-  const span = width - EDGES.left - EDGES.right;
+  const end = width - EDGES.right;
+  const span = end - EDGES.left;
   const tall = ROOF_TALL - EDGES.top - EDGES.bottom;
   const bottom = ROOF_TALL - EDGES.bottom;
-  const x = logarithmic(x0, x1, EDGES.left, width - EDGES.right);
+  const x = logarithmic(x0, x1, EDGES.left, end);
   const y = logarithmic(y0, y1, bottom, EDGES.top);
   let svg = "";
   for (const value of marksOf(x0, x1)) {
@@ -112,7 +113,7 @@ export function drawRoofline(recording, level, current, width, word = "step") {
   }
   for (const value of marksOf(y0, y1)) {
     svg +=
-      `<line class="grid" x1="${EDGES.left}" x2="${width - EDGES.right}" y1="${y(value)}" y2="${y(value)}"/>` +
+      `<line class="grid" x1="${EDGES.left}" x2="${end}" y1="${y(value)}" y2="${y(value)}"/>` +
       `<text x="${EDGES.left - 6}" y="${y(value) + 4}" text-anchor="end">${marked(value)}</text>`;
   }
   Object.entries(bandwidth).forEach(([name, speed], i) => {
@@ -121,11 +122,11 @@ export function drawRoofline(recording, level, current, width, word = "step") {
     if (start >= ridge) return;
     const mine = name === level ? " mine" : "";
     const [left, foot, right, top] = [x(start), y(start * speed), x(ridge), y(ridge * speed)];
-    const slope = (Math.atan2(top - foot, right - left) * 180) / Math.PI;
+    const slope = Math.atan2(top - foot, right - left);
     const label = `${name} ${digits(speed)} GB/s`;
     // Along its roof and just above it: the roofs lie closer together than their names are wide.
     // It ends before the peak, and lies further along where a point would cover it.
-    const wide = LETTER * label.length;
+    const wide = LETTER * label.length * Math.cos(slope);
     /** @param {number} part */
     const along = (part) => start * (ridge / start) ** part;
     /** @param {number} part */
@@ -139,12 +140,12 @@ export function drawRoofline(recording, level, current, width, word = "step") {
     const at = along([0.12, 0.3, 0.45, last].find((p) => p <= last && free(p)) ?? last);
     svg +=
       `<line class="roof roof-${i % 4}${mine}" stroke-dasharray="${ROOF_DASHES[i % 5]}" x1="${left}" y1="${foot}" x2="${right}" y2="${top}"/>` +
-      `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${slope.toFixed(1)})" dy="-4">${escapeHTML(label)}</text>`;
+      `<text class="roof-${i % 4}${mine}" transform="translate(${x(at)} ${y(at * speed)}) rotate(${((slope * 180) / Math.PI).toFixed(1)})" dy="-4">${escapeHTML(label)}</text>`;
   });
   const flat = Math.max(x0, peak / Math.max(...speeds));
   svg +=
-    `<line class="peak" x1="${x(flat)}" x2="${width - EDGES.right}" y1="${y(peak)}" y2="${y(peak)}"/>` +
-    `<text x="${width - EDGES.right}" y="${y(peak) - 5}" text-anchor="end">${t("peak {speed} GFLOP/s", { speed: digits(peak) })}</text>` +
+    `<line class="peak" x1="${x(flat)}" x2="${end}" y1="${y(peak)}" y2="${y(peak)}"/>` +
+    `<text x="${end}" y="${y(peak) - 5}" text-anchor="end">${t("peak {speed} GFLOP/s", { speed: digits(peak) })}</text>` +
     `<text x="${EDGES.left + span / 2}" y="${ROOF_TALL - 6}" text-anchor="middle">${escapeHTML(t("operations for each byte that {level} delivers", { level }))}</text>` +
     `<text transform="translate(13 ${EDGES.top + tall / 2}) rotate(-90)" text-anchor="middle">GFLOP/s</text>`;
   // The current one last, so that it lies on top.
