@@ -42,6 +42,31 @@ def _no_answers_at_home(tmp_path_factory):
         yield
 
 
+def _tvm_modules():
+    return {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
+
+
+@pytest.fixture(autouse=True)
+def _tvm_means_what_it_meant():
+    """After a test `import tvm` means what it meant before it, whichever test ran first."""
+    finders, modules = list(sys.meta_path), _tvm_modules()
+    yield
+    sys.meta_path[:] = finders
+    for name in _tvm_modules().keys() - modules.keys():
+        del sys.modules[name]
+    sys.modules.update(modules)
+
+
+@pytest.fixture
+def names_of_tvm(_tvm_means_what_it_meant):
+    """`import tvm` means this package in the test, also where a real TVM is imported."""
+    from mlc_lab import compat
+
+    for name in _tvm_modules():
+        del sys.modules[name]
+    compat.install()
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """A running Chromium. Where CI is set, having none is a failure and not a skip."""

@@ -299,7 +299,7 @@ def refused(func, message, *args):
     assert raised.value.line > 0 and raised.value.filename == __file__
 
 
-def test_a_sum_of_a_thousand_terms_is_read(tmp_path):
+def test_a_sum_of_a_thousand_terms_is_read(tmp_path, names_of_tvm):
     lines = ["from tvm.te.hybrid import script", "@script", "def long(a):",
              "    c = output_tensor((8,), 'float32')", "    for i in range(8):",
              "        c[i] = a[i]" + " + 1.0" * 1000, "    return c", ""]

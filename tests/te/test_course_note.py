@@ -2,8 +2,6 @@
 
 import numpy as np
 
-from mlc_lab import compat
-
 LISTINGS = ['''
 import tvm
 import tvm.testing
@@ -54,20 +52,10 @@ fadd(a, b, c)
 ''']
 
 
-def test_listings_run():
-    import sys
-
-    foreign = {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
-    for name in foreign:
-        del sys.modules[name]
-    compat.install()
+def test_listings_run(names_of_tvm):
     scope = {}
-    try:
-        for listing in LISTINGS:
-            exec(listing, scope)
-            a, b, c = (scope[x].numpy() for x in "abc")
-            np.testing.assert_allclose(c, a + b)
-    finally:
-        compat.uninstall()
-        sys.modules.update(foreign)
+    for listing in LISTINGS:
+        exec(listing, scope)
+        a, b, c = (scope[x].numpy() for x in "abc")
+        np.testing.assert_allclose(c, a + b)
     assert 'thread="blockIdx.x"' in scope["text"] and 'thread="threadIdx.x"' in scope["text"]
