@@ -69,9 +69,10 @@ def _write_replay(m: ModuleText, cores: int) -> None:
         f.ret(f"i64 {f.load('i64', '@sim_gone_n')}")
 
 
-@functools.lru_cache(maxsize=32)
-def _simulator(hierarchy: CacheHierarchy, cores: int) -> _Simulator:
-    return _Simulator(hierarchy, cores)
+#: simulators that nobody uses now. The state of one is in its code's memory, so each use takes one
+_FREE: dict[tuple[CacheHierarchy, int], list[_Simulator]] = {}
+#: kinds of caches whose simulators are kept
+_KINDS = 32
 
 
 class Simulation(NamedTuple):
@@ -79,12 +80,64 @@ class Simulation(NamedTuple):
 
     `found` has for each access the number of the level where it was found, as int8: 0 the first,
     the number of levels for memory; of an access of several lines the deepest. `counts` has the
-    counts of the levels. `gone` are pairs (number of an access, line that left the first level).
+    counts of the levels since the caches were empty. `gone` are pairs (number of an access in this
+    list, line that left the first level).
     """
 
     found: np.ndarray
     counts: tuple[LevelCount, ...]
     gone: np.ndarray
+
+
+class Replay:
+    """Accesses simulated in caches that begin empty, a part after the other: a trace that does not
+    fit in memory is simulated as it comes. A context, which gives its simulator back at its end.
+
+    `caches` as for `cache.as_hierarchy`. Of `cores` cores each has the levels but the last for
+    itself. Raises CacheError for what cannot be simulated.
+    """
+
+    def __init__(self, caches: object = None, cores: int = 1) -> None:
+        self.hierarchy = as_hierarchy(caches)
+        self.cores = cores
+        free = _FREE.get((self.hierarchy, cores))
+        self._simulator = free.pop() if free else _Simulator(self.hierarchy, cores)
+        self._simulator.reset()
+
+    def __enter__(self) -> Replay:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while len(_FREE) >= _KINDS:
+            _FREE.pop(next(iter(_FREE)), None)
+        _FREE.setdefault((self.hierarchy, self.cores), []).append(self._simulator)
+        del self._simulator
+
+    def feed(self, addresses: Any, nbytes: Any, writes: Any, cores: Any = 0) -> Simulation:
+        """Simulate these accesses after those before; arguments as of `simulate`."""
+        places = np.ascontiguousarray(addresses, np.int64).reshape(-1)
+        sizes = np.ascontiguousarray(np.broadcast_to(np.asarray(nbytes, np.int64), places.shape))
+        kinds = np.ascontiguousarray(np.broadcast_to(np.asarray(writes, bool), places.shape)
+                                     .astype(np.uint8))
+        line = self.hierarchy.levels[0].line
+        if places.size and (places.min() < 0 or sizes.min() < 1):
+            raise CacheError("addresses are numbers from 0, and an access takes at least one byte")
+        if places.size and int((places + sizes).max()) // line >= 1 << 31:
+            raise CacheError("an address is too large for the simulator: it can tell apart 2^31 "
+                             "lines")
+        on = np.ascontiguousarray(np.broadcast_to(np.asarray(cores, np.int64), places.shape))
+        if on.size and not 0 <= on.min() <= on.max() < self.cores:
+            raise CacheError(f"cores are numbers from 0 to {self.cores - 1}")
+        found = np.empty(places.shape, np.int8)
+        lookups = int(((places + sizes - 1) // line - places // line + 1).sum())
+        gone = np.empty((lookups, 2), np.int64)
+        arrays = (places, sizes, kinds, on, found, gone)
+        simulator = self._simulator
+        pairs = simulator.replay(places.size, *(x.ctypes.data for x in arrays))
+        row = simulator.words("sim_state", site_words(self.hierarchy))
+        written = simulator.words("sim_written", len(self.hierarchy))
+        counts = level_counts(self.hierarchy, row[0] + row[1], row[SITE_HEAD:], written)
+        return Simulation(found, counts, gone[:pairs].copy())
 
 
 def simulate(addresses: Any, nbytes: Any, writes: Any, caches: object = None, cores: Any = 0
@@ -101,30 +154,11 @@ def simulate(addresses: Any, nbytes: Any, writes: Any, caches: object = None, co
 
     Raises CacheError for what cannot be simulated.
     """
-    hierarchy = as_hierarchy(caches)
-    places = np.ascontiguousarray(addresses, np.int64).reshape(-1)
-    sizes = np.ascontiguousarray(np.broadcast_to(np.asarray(nbytes, np.int64), places.shape))
-    kinds = np.ascontiguousarray(np.broadcast_to(np.asarray(writes, bool), places.shape)
-                                 .astype(np.uint8))
-    if places.size and (places.min() < 0 or sizes.min() < 1):
-        raise CacheError("addresses are numbers from 0, and an access takes at least one byte")
-    if places.size and int((places + sizes).max()) // hierarchy.levels[0].line >= 1 << 31:
-        raise CacheError("an address is too large for the simulator: it can tell apart 2^31 lines")
-    found = np.empty(places.shape, np.int8)
-    on = np.ascontiguousarray(np.broadcast_to(np.asarray(cores, np.int64), places.shape))
+    on = np.asarray(cores, np.int64)
     if on.size and on.min() < 0:
         raise CacheError("cores are numbers from 0")
-    simulator = _simulator(hierarchy, int(on.max(initial=0)) + 1)
-    simulator.reset()
-    line = hierarchy.levels[0].line
-    lookups = int(((places + sizes - 1) // line - places // line + 1).sum())
-    gone = np.empty((lookups, 2), np.int64)
-    arrays = (places, sizes, kinds, on, found, gone)
-    pairs = simulator.replay(places.size, *(x.ctypes.data for x in arrays))
-    row = simulator.words("sim_state", site_words(hierarchy))
-    written = simulator.words("sim_written", len(hierarchy))
-    counts = level_counts(hierarchy, row[0] + row[1], row[SITE_HEAD:], written)
-    return Simulation(found, counts, gone[:pairs].copy())
+    with Replay(caches, int(on.max(initial=0)) + 1) as replay:
+        return replay.feed(addresses, nbytes, writes, on)
 
 
 def reuse_distances(lines: Sequence[int] | np.ndarray) -> np.ndarray:

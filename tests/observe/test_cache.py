@@ -15,7 +15,7 @@ from mlc_lab.machine.caches import (
     CacheLevel,
     as_hierarchy,
 )
-from mlc_lab.observe.replay import FIRST_USE, reuse_distances, simulate
+from mlc_lab.observe.replay import FIRST_USE, Replay, reuse_distances, simulate
 
 from .slow_cache import SlowCache
 
@@ -137,6 +137,13 @@ def test_it_agrees_with_a_plain_simulator_on_random_accesses(hierarchy, spread, 
     assert gone.tolist() == slow.gone
     assert [c.misses for c in counts] == slow.total("misses")
     assert [c.written_back for c in counts] == slow.total("written_back")
+    cut = int(rng.integers(0, count + 1))
+    with Replay(hierarchy, cores) as replay:  # the same, a part after the other
+        first = replay.feed(places[:cut], nbytes[:cut], writes[:cut], on[:cut])
+        second = replay.feed(places[cut:], nbytes[cut:], writes[cut:], on[cut:])
+    assert [*first.found, *second.found] == right and second.counts == counts
+    later = [[n + cut, line] for n, line in second.gone.tolist()]
+    assert first.gone.tolist() + later == slow.gone
 
 
 def test_reuse_distance_is_the_number_of_other_lines_since():

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...machine.caches import CacheHierarchy, CacheLevel
-from ..replay import simulate
+from ..replay import Replay
 from .requests import SECTOR
 
 _WAYS = 16
@@ -48,36 +48,66 @@ def _level(name: str, size: int) -> CacheHierarchy:
     return CacheHierarchy((CacheLevel(name, whole, SECTOR, _WAYS, "lru"),))
 
 
-def traffic(sector: np.ndarray, store: np.ndarray, processor: np.ndarray, l1_bytes: int,
-            l2_bytes: int) -> Traffic:
-    """What caches make of requests in time order: the number of the sector, whether it is stored,
-    and the multiprocessor that asks."""
-    if not sector.size:
-        return Traffic()
-    address = (sector - sector.min()) * SECTOR
-    loads = ~store
-    first = simulate(address[loads], SECTOR, False, _level("L1", l1_bytes), processor[loads])
-    missed = np.ones(len(address), bool)
-    missed[np.flatnonzero(loads)[first.found == 0]] = False
-    below, wrote = address[missed], store[missed]
-    second = simulate(below, SECTOR, wrote, _level("L2", l2_bytes))
-    hits = second.found == 0
-    return Traffic(int(loads.sum()), int((first.found == 0).sum()), len(below), int(hits.sum()),
-                   int((~hits & ~wrote).sum()),
-                   second.counts[0].written_back + _left(below, wrote, second.gone))
+class Caches:
+    """The caches of a GPU in one launch, which are asked part by part. A context.
+
+    `processors` is how many multiprocessors have blocks, and `first` the lowest sector that is
+    asked for.
+    """
+
+    def __init__(self, l1_bytes: int, l2_bytes: int, processors: int, first: int) -> None:
+        self.first = first
+        self._near = Replay(_level("L1", l1_bytes), processors)
+        self._far = Replay(_level("L2", l2_bytes))
+        self._loads = self._near_hits = self._below = self._hits = self._read = self._back = 0
+        #: of each sector the request that stored to it last, and with which it left the second
+        #: level last; requests to the second level are counted from 1
+        self._stored = np.zeros(0, np.int64)
+        self._left = np.zeros(0, np.int64)
+
+    def __enter__(self) -> Caches:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._near.__exit__()
+        self._far.__exit__()
+
+    def ask(self, sector: np.ndarray, store: np.ndarray, processor: np.ndarray) -> None:
+        """Requests in time order: the number of the sector, whether it is stored, and the
+        multiprocessor that asks."""
+        if not sector.size:
+            return
+        address = (sector - self.first) * SECTOR
+        loads = ~store
+        near = self._near.feed(address[loads], SECTOR, False, processor[loads]).found == 0
+        missed = np.ones(len(address), bool)
+        missed[np.flatnonzero(loads)[near]] = False
+        below, wrote = address[missed], store[missed]
+        far = self._far.feed(below, SECTOR, wrote)
+        hits = far.found == 0
+        self._loads += int(loads.sum())
+        self._near_hits += int(near.sum())
+        self._hits += int(hits.sum())
+        self._read += int((~hits & ~wrote).sum())
+        self._back = far.counts[0].written_back
+        self._remember(below // SECTOR, wrote, far.gone)
+        self._below += len(below)
+
+    def _remember(self, line: np.ndarray, wrote: np.ndarray, gone: np.ndarray) -> None:
+        """Which sectors were stored, and which left; of several times numpy keeps the last."""
+        more = int(line.max(initial=-1)) + 1 - len(self._stored)
+        if more > 0:
+            self._stored = np.concatenate([self._stored, np.zeros(more, np.int64)])
+            self._left = np.concatenate([self._left, np.zeros(more, np.int64)])
+        self._stored[line[wrote]] = self._below + 1 + np.flatnonzero(wrote)
+        self._left[gone[:, 1]] = self._below + 1 + gone[:, 0]
+
+    def traffic(self) -> Traffic:
+        """What was asked of each level so far, and what came from memory and went to it. Sectors
+        that were stored and have not left since are written at the end."""
+        kept = np.count_nonzero((self._stored > 0) & (self._stored >= self._left))
+        return Traffic(self._loads, self._near_hits, self._below, self._hits, self._read,
+                       self._back + int(kept))
 
 
-def _left(address: np.ndarray, wrote: np.ndarray, gone: np.ndarray) -> int:
-    """Sectors that were stored and have not left the cache since."""
-    if not wrote.any():
-        return 0
-    line, at = address // SECTOR, np.arange(len(address))
-    last = np.full(int(line.max()) + 1, -1, np.int64)
-    np.maximum.at(last, line[wrote], at[wrote])
-    left = np.full(len(last), -1, np.int64)
-    if len(gone):
-        np.maximum.at(left, gone[:, 1], gone[:, 0])
-    return int(np.count_nonzero((last >= 0) & (last >= left)))
-
-
-__all__ = ["Traffic", "traffic"]
+__all__ = ["Caches", "Traffic"]

@@ -15,7 +15,9 @@ on are run, as many as the GPU holds at once, and what they do is multiplied. Th
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,7 +32,7 @@ from ...tir import expr as E
 from ...tir.functor import pre_order, uses_var
 from ...lower.split_host_device import axes_of
 from ..measure import Unmeasurable
-from .caches import Traffic, traffic
+from .caches import Caches, Traffic
 from .costs import KINDS
 from .launching import Launch, Program
 from .lockstep import Lockstep
@@ -51,10 +53,39 @@ LANES = 1 << 16
 TOGETHER = 1 << 17
 #: bytes of one load or store of a thread at most
 JOINED = 16
+#: sectors that the caches are asked for in one part: a kernel may ask for more than memory holds
+PART = 1 << 20
+
+
+@dataclass
+class _Again:
+    """Requests `once`, and the same `times` - 1 times more; each time those of a site are `moved`
+    by so many elements more, by the site's number."""
+
+    once: list[Any]
+    times: int
+    moved: dict[int, int]
+
+
+def _each(requests: list[Any], moved: Mapping[int, int]
+          ) -> Iterator[tuple[np.ndarray, np.ndarray, Site]]:
+    """All requests in time order; what is done again is written out."""
+    for item in requests:
+        if isinstance(item, _Again):
+            far = dict(moved)
+            for step in range(item.times):
+                if step:
+                    far = {n: far.get(n, 0) + by for n, by in item.moved.items()}
+                yield from _each(item.once, far)
+        else:
+            sector, warp, site = item
+            far = moved.get(site.number, 0) * dt.bytes_of(site.node.buffer.dtype) // SECTOR
+            yield sector + far, warp, site
 
 
 class _Counter(Watcher):
-    """Counts requests; `stream` has those of global memory in time order."""
+    """Counts requests; `stream` has those of global memory in time order: (sectors, the warps that
+    ask for them, the site), or such a list to be done again."""
 
     multiplies = True
 
@@ -68,7 +99,7 @@ class _Counter(Watcher):
         self.missed: str | None = None
         self.memo: dict[Any, Any] = {}
         self.near: dict[Any, int] = {}  # accesses of one stretch in the same 16 bytes
-        self.stream: list[tuple[np.ndarray, np.ndarray, Site]] = []
+        self.stream: list[Any] = []
 
     def mark(self) -> Any:
         """The counts as they are."""
@@ -85,12 +116,8 @@ class _Counter(Watcher):
         self.divergent = divergent + times * (self.divergent - divergent)
         for scope, n in self.waits.items():
             self.waits[scope] = waits[scope] + times * (n - waits[scope])
-        once = self.stream[start:]
-        by = [moved[site.number] * dt.bytes_of(site.node.buffer.dtype) // SECTOR
-              for _, _, site in once]
-        for step in range(1, times):
-            self.stream += [(sector + step * far, warp, site)
-                            for (sector, warp, site), far in zip(once, by)]
+        if times > 1 and len(self.stream) > start:
+            self.stream[start:] = [_Again(self.stream[start:], times, dict(moved))]
 
     def begin(self) -> None:
         """Other blocks are run next."""
@@ -250,40 +277,59 @@ def count_launch(launch: Launch, gpu: GPU, quick: bool = False) -> KernelCounts:
                                    for start in range(0, last, together)]
     counter, run = _Counter(), empty
     warps, threads = np.zeros(len(empty.steps), np.int64), np.zeros(len(empty.steps), np.int64)
-    parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-    for blocks in batches:
-        counter.begin()
-        run = lockstep(blocks, counter)
-        run.run()
-        if counter.missed:
-            raise Unmeasurable(f"{launch.name}: {counter.missed}: on a GPU it would wait for ever")
-        warps += np.asarray(run.warps_run)
-        threads += np.asarray(run.threads_run)
-        parts.append(_stream(counter, run, gpu))
     l1 = gpu.processor.l1_bytes
     if gpu.processor.unified:
         l1 = max(l1 - held.blocks * shared, SECTOR * 16)
-    sector, store, processor = (np.concatenate([p[n] for p in parts]) if parts else np.zeros(0)
-                                for n in range(3))
     by = launch.blocks / last if last else 1.0
-    if some:
-        found = traffic_of_one(launch, sector, store, processor < held.blocks, by, l1)
-    else:
-        found = traffic(sector, store, processor, l1, gpu.l2_bytes).scaled(by)
+    first = min((m.base for m in launch.given.values() if isinstance(m, Memory)),
+                default=0) // SECTOR
+    with ExitStack() as stack:
+        caches = None if some else stack.enter_context(
+            Caches(l1, gpu.l2_bytes, min(gpu.processors, max(last, 1)), first))
+        for blocks in batches:
+            counter.begin()
+            run = lockstep(blocks, counter)
+            run.run()
+            if counter.missed:
+                raise Unmeasurable(
+                    f"{launch.name}: {counter.missed}: on a GPU it would wait for ever")
+            warps += np.asarray(run.warps_run)
+            threads += np.asarray(run.threads_run)
+            if caches is not None:
+                for part in _parts(counter, run, gpu):
+                    caches.ask(*part)
+        if caches is not None:
+            found = caches.traffic().scaled(by)
+        else:
+            parts = list(_parts(counter, run, gpu))
+            sector, store, processor = (np.concatenate([p[n] for p in parts]) if parts
+                                        else np.zeros(0) for n in range(3))
+            found = traffic_of_one(launch, sector, store, processor < held.blocks, by, l1)
     return _collect(launch, gpu, counter, run, warps, threads, found, held, words, shared, last)
 
 
-def _stream(counter: _Counter, run: Lockstep, gpu: GPU
-            ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The sectors of a run in time order: number, whether stored, multiprocessor."""
-    rows = counter.stream
-    counter.stream = []
-    if not rows:
-        return np.zeros(0, np.int64), np.zeros(0, bool), np.zeros(0, np.int64)
-    block = run.blocks[run.block_of[::run.warp]]
+def _parts(counter: _Counter, run: Lockstep, gpu: GPU
+           ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The sectors of a run in time order, in parts: number, whether stored, multiprocessor."""
+    requests, counter.stream = counter.stream, []
+    processor = run.blocks[run.block_of[::run.warp]] % gpu.processors
+    rows: list[tuple[np.ndarray, np.ndarray, Site]] = []
+    held = 0
+    for row in _each(requests, {}):
+        rows.append(row)
+        held += len(row[0])
+        if held >= PART:
+            yield _together(rows, processor)
+            rows, held = [], 0
+    if rows:
+        yield _together(rows, processor)
+
+
+def _together(rows: Sequence[tuple[np.ndarray, np.ndarray, Site]], processor: np.ndarray
+              ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return (np.concatenate([r[0] for r in rows]),
             np.repeat([r[2].write for r in rows], [len(r[0]) for r in rows]),
-            block[np.concatenate([r[1] for r in rows])] % gpu.processors)
+            processor[np.concatenate([r[1] for r in rows])])
 
 
 def _collect(launch: Launch, gpu: GPU, counter: _Counter, run: Lockstep, warps: np.ndarray,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable
 import numpy as np
 from tvm_ffi import Shape
 
-from ...runtime import NDArray, get_global_func
+from ...runtime import NDArray, get_global_func, register_func
 from ...runtime.ndarray import alias, empty, tensor_at
 
 if TYPE_CHECKING:
@@ -353,5 +353,9 @@ BUILTINS: dict[str, Callable[..., Any]] = {
     "vm.builtin.debug_print": debug_print,
     "relax.run.print": run_print, "relax.run.assert_op": run_assert,
 }
+#: those on values alone, which a program around a model calls too: tvm.get_global_func(name)
+for _name in ("copy", "reshape", "shape_of", "tensor_to_shape", "make_tuple", "tuple_getitem",
+              "null_value", "read_if_cond"):
+    register_func(f"vm.builtin.{_name}", BUILTINS[f"vm.builtin.{_name}"], override=True)
 
 __all__ = ["BUILTINS", "Closure", "MatchError", "Storage"]

@@ -1,5 +1,7 @@
 """Counts of whole programs for a GPU, against numbers worked out by hand."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from backend.gpu_programs import PROGRAMS, arguments, product, tiled
@@ -7,6 +9,7 @@ from backend.gpu_programs import PROGRAMS, arguments, product, tiled
 import mlc_lab as tvm
 from mlc_lab.backend.interp import interpret
 from mlc_lab.backend.interp_memory import OutOfBounds
+from mlc_lab.observe.gpu import counts
 from mlc_lab.observe.gpu.launching import Program
 from mlc_lab.observe.gpu.lockstep import Lockstep
 from mlc_lab.observe.gpu.watching import Watcher
@@ -16,7 +19,7 @@ from mlc_lab.lower import lower
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
 
-from .programs import copies, kernel, through_shared
+from .programs import copies, kernel, square_tiles, through_shared
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -151,6 +154,53 @@ def test_caches_keep_what_is_read_again():
     # of 8 loads of a lane in a row the first misses; B stays in its 4 sectors
     assert k.traffic.l1_sectors - k.traffic.l1_hits == 32 * 10 + 4
     assert k.bytes_from_memory == 32 * 32 * 10
+
+
+#: a block whose first thread's stores follow a condition on the block, around two loops
+BORDER = """for i in range(4):
+    for j in range({n}):
+        if b + i < 5:
+            B[i * {n} * 32 + j * 32 + t] = A[b * {m} + (i * {n} + j) * 32 + t] + A[t]"""
+
+
+def border(n, grid):
+    size = 4 * n * 32
+    return kernel(BORDER.format(n=n, m=size),
+                  f'A: T.Buffer(({grid * size},), "float32"), B: T.Buffer(({size},), "float32")',
+                  grid=grid)
+
+
+def test_what_the_caches_are_asked_is_followed_part_by_part(monkeypatch):
+    whole = tvm.count_gpu(border(64, 9))
+    tiles = tvm.count_gpu(square_tiles())
+    monkeypatch.setattr(counts, "PART", 100)
+    assert repr(tvm.count_gpu(border(64, 9))) == repr(whole)
+    assert repr(tvm.count_gpu(square_tiles())) == repr(tiles)
+
+
+def test_memory_is_bounded_however_much_a_kernel_asks_for(monkeypatch):
+    """A convolution by hand with a border asks for 230 million sectors: they are not all kept."""
+    monkeypatch.setattr(counts, "PART", 1 << 12)
+
+    def again(n):
+        body = f"""
+for i in range(4):
+    for j in range({n}):
+        if b + i < 5:
+            B[i * 32 + t] = B[i * 32 + t] + A[(b * 4 + i) * 32 + t]"""
+        return kernel(body.strip(), 'A: T.Buffer((1152,), "float32"), B: T.Buffer((128,), '
+                                    '"float32")', grid=9)
+
+    tvm.count_gpu(again(2))  # what is made once
+    tracemalloc.start()
+    try:
+        (k,) = tvm.count_gpu(again(20_000))
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    asked = sum(site.sectors for site in k.sites)
+    assert asked > 2_000_000
+    assert peak < asked  # a sector that is kept takes 17 bytes
 
 
 def test_large_launches_are_counted_by_whole_blocks_that_are_alike():

@@ -125,7 +125,7 @@ class Attention(nn.Module):
                slides: tir.Var):
         return TIRPagedKVCache(
             max_batch, max_total, chunk, page, slides, relax.ShapeExpr([0, LAYERS]), LAYERS, Q, KV,
-            self.mode, D, 1.0, 100.0, {}, None, D, "float32", target.Target("llvm"))
+            self.mode, D, 1.0, 100.0, {}, relax.PrimValue(0), D, "float32", target.Target("llvm"))
 
     def forward(self, x: nn.Tensor, cache: PagedKVCache):
         first = cache.attention_with_fused_qkv(0, x, Q)

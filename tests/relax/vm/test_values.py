@@ -76,3 +76,14 @@ def test_a_brain_float_is_read_as_a_number():
     found = Summaries().of(tvm.nd.array(np.array([1.5, -2.0], "float32")).astype("bfloat16")
                            if hasattr(tvm.nd.NDArray, "astype") else tvm.nd.empty((2,), "bfloat16"))
     assert found["dtype"] == "bfloat16" and len(found["numbers"]) == 2
+
+
+def test_what_works_on_values_alone_is_called_by_name():
+    """Programs around a language model give the result of one function another shape."""
+    x = tvm.nd.array(np.arange(6, dtype="float32"))
+    y = tvm.get_global_func("vm.builtin.reshape")(x, tvm.runtime.ShapeTuple([2, 3]))
+    assert y.numpy().tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert tuple(tvm.get_global_func("vm.builtin.shape_of")(y)) == (2, 3)
+    assert tvm.get_global_func("vm.builtin.copy")(y).numpy().tolist() == y.numpy().tolist()
+    pair = tvm.get_global_func("vm.builtin.make_tuple")(x, y)
+    assert tvm.get_global_func("vm.builtin.tuple_getitem")(pair, 1).shape == (2, 3)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from .... import op as R
+from .....tir import IntImm
 from ....expr import PrimValue, ShapeExpr, StringImm
 from ....struct_info import ObjectStructInfo, TensorStructInfo
 from ..tensor import Object, Tensor, emit
@@ -53,6 +54,14 @@ class PagedKVCache(Object):
         return Tensor(_expr=emit(call, "q_positions"))
 
 
+def is_no_factor(factors: Any) -> bool:
+    """Whether these say that LongRoPE is not used: models without it pass zero, as a number or
+    `PrimValue`."""
+    if isinstance(factors, PrimValue):
+        factors = factors.value
+    return factors is None or (isinstance(factors, (int, IntImm)) and int(factors) == 0)
+
+
 class TIRPagedKVCache(PagedKVCache):
     """A cache in memory of the host."""
 
@@ -67,9 +76,9 @@ class TIRPagedKVCache(PagedKVCache):
 
         Keys are turned by `rope_mode`, `rope_scale`, `rope_theta`, `rope_scaling` in their first
         `rotary_dim` features. Where `support_sliding_window` is 1, making the cache is refused.
-        Raises NotImplementedError for `rope_ext_factors`.
+        Raises NotImplementedError for `rope_ext_factors` other than None or zero.
         """
-        if rope_ext_factors is not None or rope_scaling.get("rope_type") == "longrope":
+        if not is_no_factor(rope_ext_factors) or rope_scaling.get("rope_type") == "longrope":
             raise NotImplementedError("a cache turns keys plainly or as llama3 does; for LongRoPE "
                                       "turn them before, by llama_rope_with_position_map, with "
                                       "rope_mode=RopeMode.NONE")
