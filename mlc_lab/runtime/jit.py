@@ -24,6 +24,11 @@ def binding() -> Any:
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
+    if llvm.llvm_version_info[0] == 22:
+        # The SLP vectorizer of LLVM 22 treats an element that is missing from a bundle as a copy,
+        # and does not always schedule it: an assertion then ends the process. Other versions may
+        # not have the option, and LLVM ends the process for one that it does not know.
+        llvm.set_option("mlc_lab", "--slp-copyable-elements=false")
     return llvm
 
 

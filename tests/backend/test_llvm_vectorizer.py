@@ -1,5 +1,8 @@
 """What LLVM's own passes leave is looked at before code is made of it."""
 
+import subprocess
+import sys
+
 import numpy as np
 
 from mlc_lab.backend.interp import interpret
@@ -44,6 +47,71 @@ def main(A: T.Buffer((36,), "float32"), B: T.Buffer((36,), "float32"),
     for i, j in T.grid(3, 4):
         C[i * 12 + j + 1] = M[i * 12 + j + 1] + M[first[i * 2] * 6 + second[j + 1]]
 """
+
+
+# found by random schedules: LLVM 22's vectorizer of straight code does not schedule a bundle
+ABORTS = '''
+from mlc_lab.build import build
+from mlc_lab.script import from_source
+for target in ("llvm", "llvm -mcpu=x86-64", "llvm -mcpu=skylake-avx512"):
+    build(from_source("""
+@I.ir_module
+class Module:
+    @T.prim_func
+    def main(A1: T.Buffer((1, 6), "float32"), O34: T.Buffer((1, 4), "float32")):
+        # with T.block("root"):
+        B2 = T.alloc_buffer((1, 6))
+        B18 = T.alloc_buffer((1, 6))
+        B26 = T.alloc_buffer((1, 4))
+        for i5_0_0, i5_0_1, i5_1, i6 in T.grid(1, 2, 2, 6):
+            with T.block("S7"):
+                v3 = T.axis.spatial(1, (i5_0_0 * 2 + i5_0_1) * 2 + i5_1)
+                v4 = T.axis.spatial(6, i6)
+                T.where((i5_0_0 * 2 + i5_0_1) * 2 + i5_1 < 1 and i5_0_0 * 2 + i5_0_1 < 1)
+                T.reads(A1[v3, v4])
+                T.writes(B2[v3, v4])
+                B2[v3, v4] = A1[v3, v4] * T.float32(2.0) + A1[v3, v4]
+        for i10, i11 in T.grid(1, 6):
+            with T.block("S12"):
+                v8, v9 = T.axis.remap("SS", [i10, i11])
+                B2[v8, v9] = T.max(B2[v8, v9], T.if_then_else(v8 < 0, B2[v8, v9], B2[v8, v8 % 6]))
+        for i15, i16 in T.grid(1, 6):
+            with T.block("S17"):
+                v13, v14 = T.axis.remap("SS", [i15, i16])
+                B2[v13, v14] = B2[v13, (v14 + 1) % 6] + T.if_then_else(
+                    v14 == 0, B2[v13, v14], A1[v13, v14])
+        for i19_0, i19_1, i23 in T.grid(2, 1, 1):
+            for i24 in T.parallel(6):
+                with T.block("S25"):
+                    v21, v22 = T.axis.remap("SS", [i23, i24])
+                    k20 = T.axis.reduce(2, i19_0 + i19_1)
+                    T.reads(A1[v21, v22])
+                    T.writes(B18[v21, v22])
+                    with T.init():
+                        B18[v21, v22] = T.float32(0.0)
+                    B18[v21, v22] = B18[v21, v22] + A1[v21, v22] + T.float32(1.0)
+        for i37, i38 in T.grid(1, 4):
+            for ax0 in range(3):
+                with T.block("S33"):
+                    v27 = T.axis.spatial(1, 0)
+                    v28, k29 = T.axis.remap("SR", [i38, ax0])
+                    T.reads(B2[v27, v28 + k29])
+                    T.writes(B26[v27, v28])
+                    with T.init():
+                        B26[v27, v28] = T.float32(0.0)
+                    B26[v27, v28] = B26[v27, v28] + B2[v27, v28 + k29]
+            with T.block("S39"):
+                v35, v36 = T.axis.remap("SS", [i37, i38])
+                T.reads(B26[v35, v36])
+                T.writes(O34[v35, v36])
+                O34[v35, v36] = B26[v35, v36]
+"""), target=target)
+'''
+
+
+def test_no_program_makes_the_vectorizer_end_the_process():
+    done = subprocess.run([sys.executable, "-c", ABORTS], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_module_that_the_vectorizer_spoils_is_compiled_without_it():
