@@ -56,8 +56,8 @@ CACHES = "32K:8, 1M:16"
 LOCALES = {"zh": "zh_CN"}
 #: what is documented from docstrings, and under which title
 API = {
-    "mlc_lab.tir": "Tensor programs", "mlc_lab.schedule": "Schedules",
-    "mlc_lab.te": "Tensor expressions",
+    "mlc_lab.ir": "Nodes and modules", "mlc_lab.tir": "Tensor programs",
+    "mlc_lab.schedule": "Schedules", "mlc_lab.te": "Tensor expressions",
     "mlc_lab.topi": "Operators as tensor expressions", "mlc_lab.relax": "Relax",
     "mlc_lab.relax.transform": "Passes of Relax", "mlc_lab.lower": "Lowering",
     "mlc_lab.meta_schedule": "Search", "mlc_lab.runtime": "Running", "mlc_lab.target": "Targets",
@@ -327,8 +327,12 @@ def exercise_page(source: Path, language: str = "en") -> None:
 
 def api(source: Path) -> None:
     """A page for each package: the functions and classes that it defines and that people import."""
+    from mlc_lab.ir import Node
+
     folder = source / "api"
     folder.mkdir()
+    of_all_nodes = ", ".join([*(n for n in vars(Node) if not n.startswith("_")), "child_names"])
+    rows = []
     for module, title in API.items():
         found = importlib.import_module(module)
         parts = []
@@ -339,14 +343,21 @@ def api(source: Path) -> None:
                     key=len, default=""):
                 continue
             if inspect.isclass(thing):
-                parts.append(f".. autoclass:: {module}.{name}\n   :members:\n")
+                some = issubclass(thing, Node) and thing is not Node
+                parts.append(f".. autoclass:: {module}.{name}\n   :members:\n"
+                             + f"   :exclude-members: {of_all_nodes}\n" * some)
             else:
                 parts.append(f".. autofunction:: {module}.{name}\n")
+        about = inspect.cleandoc(found.__doc__ or "")  # blocks of code as in Markdown
+        first = about.splitlines()[0].partition(" Its whole grammar")[0]
+        rows.append(f"| [{title}]({module}.md) | `{module}` | {first} |")
         (folder / f"{module}.md").write_text(
-            f"# {title}\n\n`{module}`: {inspect.cleandoc(found.__doc__ or '').splitlines()[0]}\n\n"
+            f"# {title}\n\n`{module}`: {about}\n\n"
             "```{eval-rst}\n" + "\n".join(parts) + "\n```\n", encoding="utf-8")
     (folder / "index.md").write_text(
-        "# API\n\n```{toctree}\n" + "\n".join(API) + "\n```\n", encoding="utf-8")
+        "# API\n\nEvery node has what [`Node`](mlc_lab.ir.md) has; its own entry says what it has "
+        "besides.\n\n| page | package | what it is |\n|---|---|---|\n" + "\n".join(rows)
+        + "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(API) + "\n```\n", encoding="utf-8")
 
 
 # ------------------------------------------------------------------------------------- all
