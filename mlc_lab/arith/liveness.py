@@ -25,9 +25,11 @@ if TYPE_CHECKING:
     from .int_set import IntSet
 
 
-def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
+def innermost_place(buffer: Buffer, accesses: Sequence[Access], lanes: Stmt | None = None
+                    ) -> Stmt | None:
     """The innermost loop or block realization in which `buffer` can be allocated; None if it has to
-    stay where it is. `accesses` are all of the buffer."""
+    stay where it is. `accesses` are all of the buffer; `lanes` is a loop that counts as vectorized,
+    whatever it says."""
     common = accesses[0].path
     for access in accesses[1:]:
         depth = 0
@@ -43,7 +45,7 @@ def innermost_place(buffer: Buffer, accesses: Sequence[Access]) -> Stmt | None:
             continue
         tag = item.thread_binding.thread_tag if item.thread_binding is not None else ""
         on_gpu = tag.startswith(("threadIdx", "blockIdx")) and buffer.scope == "global"
-        if item.kind is ForKind.VECTORIZED and (
+        if (item.kind is ForKind.VECTORIZED or item is lanes) and (
                 is_shared or not _lanes_overlap(accesses, at)) or on_gpu:
             limit = min(limit, at)
     analyzer = Analyzer()

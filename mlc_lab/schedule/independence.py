@@ -78,12 +78,14 @@ def clash_when_reordered(state: ScheduleState, chain: Sequence[StmtSRef], old: S
 
 
 def clash_between_iterations(state: ScheduleState, loop: StmtSRef, but: Collection[Var] = (),
-                             shared_scopes: Sequence[str] = ()) -> Clash | None:
+                             shared_scopes: Sequence[str] = (), lanes: bool = False
+                             ) -> Clash | None:
     """Two executions in different iterations of a loop that clash; None if there are none.
 
     Memory of `but` does not count. The iterations run at the same time; each gets its own memory
     where lowering makes it so, but for that in `shared_scopes`, which they have together also where
-    a block in the loop allocates it. Memory inside of a kernel is never "global".
+    a block in the loop allocates it. Memory inside of a kernel is never "global". `lanes`: the
+    iterations are lanes of vectors, which have the memory of threads together.
     """
     scopes = {*shared_scopes} - {"global"}
     inside = accesses_inside(loop.stmt.body, scopes) if allocates(loop.stmt.body, scopes) else ()
@@ -91,7 +93,8 @@ def clash_between_iterations(state: ScheduleState, loop: StmtSRef, but: Collecti
 
     def free(memory: Var) -> bool:
         scope = memory.storage_scope.split(".")[0]
-        return memory in but or scope not in shared_scopes and nest.placed_inside(memory) or (
+        return memory in but or scope not in shared_scopes and (
+            nest.placed_inside(memory, lanes)) or (
             nest.settled(memory))
 
     return nest.clash(apart(loop.stmt.loop_var), free, lambda a, b: False)
@@ -158,8 +161,8 @@ class _Nest:
     def _served(self, memory: Var) -> bool:
         return all_served(self.groups[memory], [*self.outer, *self.shared])
 
-    def placed_inside(self, memory: Var) -> bool:
-        """Whether lowering allocates memory inside of the loop."""
+    def placed_inside(self, memory: Var, lanes: bool = False) -> bool:
+        """Whether lowering allocates memory inside of the loop, also once that is vectorized."""
         home = self._home(memory)
         if home is None or any(as_int(d) is None for d in home[1].shape):
             return False
@@ -169,7 +172,7 @@ class _Nest:
         loop = self.chain[0].stmt
         if not accesses or not all(loop in a.path for a in accesses):
             return False  # it is touched outside as well
-        place = innermost_place(home[1], accesses)
+        place = innermost_place(home[1], accesses, loop if lanes else None)
         path = accesses[0].path
         return place in path and loop in path[:path.index(place) + 1]
 

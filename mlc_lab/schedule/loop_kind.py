@@ -41,7 +41,7 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
     for block in _shared_by(state, loop, thread_tag):
         threads_may_share(state, block, loop)
     if not _plainly_independent(state, loop, thread_tag):
-        clash = _clash(state, loop, thread_tag)
+        clash = _clash(state, loop, thread_tag, kind is ForKind.VECTORIZED)
         if clash is not None:
             raise _dependent(loop, clash, word)
     stmt = loop.stmt
@@ -87,12 +87,15 @@ def _plainly_independent(state: ScheduleState, loop: StmtSRef, thread_tag: str) 
                for iv, value in zip(realize.block.iter_vars, realize.iter_values))
 
 
-def _clash(state: ScheduleState, loop: StmtSRef, thread_tag: str = "") -> Clash | None:
-    """Two iterations that clash; remembered, as a list of what is legal asks for each axis."""
+def _clash(state: ScheduleState, loop: StmtSRef, thread_tag: str = "", lanes: bool = False
+           ) -> Clash | None:
+    """Two iterations that clash; remembered, as a list of what is legal asks for each axis. `lanes`:
+    the loop is, or is to be, vectorized."""
     facts = state.facts(state.scope_root(loop))
-    key = ("clash", loop.stmt, thread_tag.partition(".")[0])
+    key = ("clash", loop.stmt, thread_tag.partition(".")[0], lanes)
     if key not in facts:
-        facts[key] = clash_between_iterations(state, loop, *_memories(state, loop, thread_tag))
+        facts[key] = clash_between_iterations(
+            state, loop, *_memories(state, loop, thread_tag), lanes)
     return facts[key]
 
 
@@ -123,7 +126,7 @@ def loops_stay_independent(state: ScheduleState, loops: Iterable[StmtSRef]) -> N
         if loop.stmt.kind in (ForKind.SERIAL, ForKind.UNROLLED) or _plainly_independent(
                 state, loop, tag):
             continue
-        clash = _clash(state, loop, tag)
+        clash = _clash(state, loop, tag, loop.stmt.kind is ForKind.VECTORIZED)
         if clash is not None:
             raise _dependent(loop, clash, tag and f"on the threads of {tag}" or _WORDS.get(
                 loop.stmt.kind, "at the same time"), "after this step ")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mlc_lab.backend.interp import interpret
+from mlc_lab.lower import lower
 from mlc_lab.schedule import Schedule, ScheduleError, independence
 from mlc_lab.schedule.independence import clash_between_iterations, labels_are_true
 from mlc_lab.script import from_source, tir as T
@@ -221,3 +222,47 @@ def main(A: T.Buffer((64,), "float32")):
 """))
     block = sch.state.get_sref(sch.get(sch.get_block("B")))
     assert independence.why_labels_are_false(sch.state, block) == expected
+
+
+#: a copy that each iteration fills and sums into before it is read
+STAGED = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), O: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("S"):
+            v = T.axis.spatial(4, i)
+            T.reads(A[v])
+            T.writes(B[0:4])
+            for j in range(4):
+                with T.block("first"):
+                    w = T.axis.spatial(4, j)
+                    B[w] = T.float32(0)
+            for j in range(4):
+                with T.block("then"):
+                    w = T.axis.spatial(4, j)
+                    B[w] = B[w] + A[v]
+        with T.block("O"):
+            v = T.axis.spatial(4, i)
+            O[v] = B[v]
+"""
+
+
+@pytest.mark.parametrize("scope", ["global", "local", "shared", "shared.dyn", "warp"])
+@pytest.mark.parametrize("order", ["scope first", "vectorize first"])
+def test_lanes_have_the_memory_of_threads_together(scope, order):
+    """Lowering gives each lane its own copy of other memory, and of this one to none."""
+    sch = Schedule(from_source(STAGED))
+    steps = [lambda: sch.set_scope("S", 0, scope), lambda: sch.vectorize(sch.get_loops("S")[0])]
+    if order == "vectorize first":
+        steps.reverse()
+    if scope in ("global", "local"):
+        for step in steps:
+            step()
+        a, out = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+        interpret(lower(sch.mod), a, out)
+        assert out.tolist() == a.tolist()
+    else:
+        steps[0]()
+        with pytest.raises(ScheduleError, match="clash|same element|at the same time"):
+            steps[1]()
