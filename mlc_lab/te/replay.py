@@ -23,6 +23,7 @@ from .hybrid_op import HybridOp, hybrid_loops
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 from .tensor_compute import TensorComputeOp
+from .varying import VaryingNest
 
 if TYPE_CHECKING:
     from ..tir.stmt import Stmt
@@ -151,10 +152,13 @@ class Replay:
             self.sch.reorder(*[table[a] for a in (*op.outer_axes, *op.inner_axes)])
         self.measure(table)
         self.measure_from(self.inner.get(stage, block), axes)
+        nest = VaryingNest(self, stage, table) if stage in self.inner else None
         for step in stage.steps:
-            if step[0] != "tensorize":
-                self.apply(block, table, step, len(loops) - len(axes))
-                self.measure({axis: table[axis] for axis in step[2]})
+            if step[0] == "tensorize":
+                continue
+            if nest is None or not nest.reordered(step):
+                self.apply(self.blocks[stage], table, step, len(loops) - len(axes))
+            self.measure({axis: table[axis] for axis in step[2]})
         self.init_before(stage, block, table)
         for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
