@@ -501,4 +501,4 @@ def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None
     return build_prim_func(list(ops), index_dtype_override).func
 
 
-__all__ = ["build_prim_func", "create_prim_func", "operations", "reduces_nothing"]
+__all__ = ["Built", "build_prim_func", "create_prim_func", "operations", "reduces_nothing"]

@@ -127,8 +127,9 @@ def _is_open(state: ScheduleState, block: StmtSRef, scope: StmtSRef, realize: Bl
                       "parts would lose", nodes=[stmt],
                       hint="split loops by factors that divide their extents")
     complete_block(state, block, scope)
+    once = all(op.is_const_int(s.stmt.extent, 1) for s in loops)
     if any(iv.iter_type != SPATIAL for iv in stmt.iter_vars) or not labels_are_true(
-            state, block) or not has_one_to_one_binding(state, block):
+            state, block) or not (once or has_one_to_one_binding(state, block)):
         raise Refusal("iterations_are_apart", f"iterations of block {name} may touch what others "
                       "of them do: only where they do not, all may do one part before any does "
                       "the next", nodes=[stmt])
