@@ -398,6 +398,16 @@ class Steps:
         else:
             self.sch.blockize(self.loop(), preserve_unit_iters=not self.draw.chance(20))
 
+    def unblockize(self):
+        """A block inside another one, most often one that a tile was made of for it."""
+        block = self.draw.choice(self.blocks())
+        if self.draw.chance(60):
+            loops = self.loops(block)
+            if not loops:
+                raise Nothing
+            self.sch.blockize(self.draw.choice(loops))
+        self.sch.unblockize(block)
+
     def tensorize(self):
         """By an intrinsic that is made for it, or by one that is there and hardly fits."""
         if self.draw.chance(10):

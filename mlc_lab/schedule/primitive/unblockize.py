@@ -75,7 +75,7 @@ def unblockize(state: ScheduleState, block: StmtSRef) -> None:
     if scope.parent is None:
         raise _only_inside(stmt)
     realize = state.realize_of(block)
-    loops = [s for s in state.loops_above(block)]
+    loops = state.loops_above(block)
     _is_open(state, block, scope, realize, loops)
     table: dict[Var, PrimExpr] = {
         iv.var: value for iv, value in zip(stmt.iter_vars, realize.iter_values)}
@@ -84,7 +84,6 @@ def unblockize(state: ScheduleState, block: StmtSRef) -> None:
     own = {iv.var for iv in stmt.iter_vars}
     for part in parts:
         _names_in_place(part, own, stmt)
-    state.accepted()
     analyzer = Analyzer()
     for var, dom in moved.items():
         analyzer.bind(var, dom)
@@ -99,6 +98,7 @@ def unblockize(state: ScheduleState, block: StmtSRef) -> None:
         for loop in reversed(nest):
             new = loop.replace(body=new)
         made.append(new)
+    state.accepted()
     if loops:
         state.replace(loops[0], seq(*made), reuse)
     else:

@@ -37,6 +37,18 @@ def sparse_dense(dense_data: Tensor, sparse_data: Tensor, sparse_indices: Tensor
     return _bsr(dense_data, sparse_data, sparse_indices, sparse_indptr, sparse_lhs)
 
 
+def sparse_dense_sp_rhs(data: Tensor, weight_data: Tensor, weight_indices: Tensor,
+                        weight_indptr: Tensor) -> Tensor:
+    """`sparse_dense` whose second matrix is sparse."""
+    return sparse_dense(data, weight_data, weight_indices, weight_indptr)
+
+
+def sparse_dense_sp_lhs(data_data: Tensor, data_indices: Tensor, data_indptr: Tensor,
+                        weight: Tensor) -> Tensor:
+    """`sparse_dense` whose first matrix is sparse."""
+    return sparse_dense(weight, data_data, data_indices, data_indptr, sparse_lhs=True)
+
+
 def _check(name: str, data: Tensor, indices: Tensor, indptr: Tensor, blocks: bool) -> None:
     forms = "(nnz) for CSR" + (" or (blocks, bs_r, bs_c) for BSR" if blocks else "")
     need(data.ndim == 1 or blocks and data.ndim == 3,
@@ -167,4 +179,5 @@ def sparse_transpose(sparse_data: Tensor, sparse_indices: Tensor, sparse_indptr:
                           tag="sparse_transpose_csr"))
 
 
-__all__ = ["sparse_add", "sparse_dense", "sparse_transpose"]
+__all__ = ["sparse_add", "sparse_dense", "sparse_dense_sp_lhs", "sparse_dense_sp_rhs",
+           "sparse_transpose"]
