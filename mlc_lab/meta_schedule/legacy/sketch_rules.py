@@ -1,11 +1,11 @@
 """Sketch rules of one's own for `auto_scheduler`: the space that they make.
 
-As in auto_scheduler, stages are visited from the results to the inputs. At each, the rules are asked
-what they would do; a rule writes steps on a `loop_state.State` and says which stage comes next. The
-steps are then done by the primitives of a Schedule, and recorded in its trace: sizes that a rule
-leaves open are drawn by `sample_perfect_tile`, so the search changes them. Stages that no rule has
-claimed are left to the schedule rules of meta_schedule, which also say of all stages how much runs in
-parallel and what becomes vectors.
+As in auto_scheduler, stages are visited from the results to the inputs. At each, the rules are
+asked what they would do; a rule writes steps on a `loop_state.State` and says which stage comes
+next. The steps are then done by the primitives of a Schedule, and recorded in its trace: sizes that
+a rule leaves open are drawn by `sample_perfect_tile`, so the search changes them. Stages that no
+rule has claimed are left to the schedule rules of meta_schedule, which also say of all stages how
+much runs in parallel and what becomes vectors.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Inputs of a task that must not be random, such as the places of a sparse matrix.
 
-They are given by name, `SearchTask(task_inputs={"W_indptr": array})`, and may be kept in files beside
-the records, so that a search goes on with them. Which tensor a name means: a placeholder of that
-name, or what a function says that was registered with `register_task_input_check_func`.
+They are given by name, `SearchTask(task_inputs={"W_indptr": array})`, and may be kept in files
+beside the records, so that a search goes on with them. Which tensor a name means: a placeholder of
+that name, or what a function says that was registered with `register_task_input_check_func`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...tir.op import as_int
 from ...tir.stmt import BufferStore, For
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from ...tir.function import PrimFunc
 
     CheckFunc = Callable[[Sequence[Tensor]], Mapping[Tensor, str]]
@@ -115,14 +115,22 @@ def prepare_input_map(args: Sequence[Tensor], workload_key: str | None = None
                       ) -> dict[Tensor, str]:
     """The name of the input of each tensor that has one."""
     known = TASK_INPUT_BUFFER_TABLE.get(workload_key or "", {})
-    return _names(args, known)
-
-
-def _names(args: Sequence[Tensor], known: Iterable[str]) -> dict[Tensor, str]:
     found = {t: t.op.name for t in args if isinstance(t.op, PlaceholderOp) and t.op.name in known}
     for check in TASK_INPUT_CHECK_FUNC_REGISTRY.values():
         found.update(check(args))
     return found
+
+
+def _named(args: Sequence[Tensor], names: Sequence[str]) -> dict[Tensor, str]:
+    """Which of `names` each tensor is called by: its placeholder, or a registered function."""
+    said = [{t: t.op.name for t in args if isinstance(t.op, PlaceholderOp)},
+            *(check(args) for check in TASK_INPUT_CHECK_FUNC_REGISTRY.values())]
+    out: dict[Tensor, str] = {}
+    for table in said:
+        for tensor, name in table.items():
+            if name in names:
+                out.setdefault(tensor, name)
+    return out
 
 
 def inputs_of(args: Sequence[Tensor], names: Sequence[str], workload_key: str
@@ -132,7 +140,7 @@ def inputs_of(args: Sequence[Tensor], names: Sequence[str], workload_key: str
     Raises ValueError for data that do not fit the tensor, and where there are none; warns of a name
     that means no tensor.
     """
-    table = {t: name for t, name in _names(args, names).items() if name in names}
+    table = _named(args, names)
     out = {}
     for at, tensor in enumerate(args):
         name = table.get(tensor)

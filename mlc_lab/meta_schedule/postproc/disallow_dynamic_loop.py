@@ -23,5 +23,6 @@ class DisallowDynamicLoop(Postproc):
 
     def apply(self, sch: Schedule) -> bool:
         """Whether every loop's extent is known, or read from data."""
-        return all(type(n.extent) is IntImm or reads_memory(n.extent) for f in sch.mod.functions.values()
+        return all(type(n.extent) is IntImm or reads_memory(n.extent)
+                   for f in sch.mod.functions.values()
                    for n in statements(f.body) if type(n) is For)

@@ -28,7 +28,7 @@ def unblockize(state: ScheduleState, block: StmtSRef) -> None:
 
     Statements that stand in it one after another get loops of their own: the loops that there were
     stay around the last one. `sch.blockize` with this after it makes a block larger, so that its
-    loops can be interchanged with those it held.
+    loops can be interchanged with those it held, also where these go as far as data say.
 
     Before::
 
@@ -41,13 +41,13 @@ def unblockize(state: ScheduleState, block: StmtSRef) -> None:
                         with T.block("B_init"):
                             vi = T.axis.spatial(128, vi_o * 16 + vi_i)
                             B[vi] = T.float32(0.0)
-                        for k in range(N[vi_o]):
+                        for k in range(64):
                             with T.block("B_update"):
                                 vi = T.axis.spatial(128, vi_o * 16 + vi_i)
                                 vk = T.axis.reduce(64, k)
                                 B[vi] = B[vi] + A[vi, vk]
 
-    After `sch.unblockize(B)`::
+    After `sch.unblockize(sch.get_block("B"))`::
 
         for i_0 in range(8):
             with T.block("B_o"):
@@ -56,7 +56,7 @@ def unblockize(state: ScheduleState, block: StmtSRef) -> None:
                     with T.block("B_init"):
                         vi = T.axis.spatial(128, vi_o * 16 + i_1)
                         B[vi] = T.float32(0.0)
-                for i_1, k in T.grid(16, N[vi_o]):
+                for i_1, k in T.grid(16, 64):
                     with T.block("B_update"):
                         vi = T.axis.spatial(128, vi_o * 16 + i_1)
                         vk = T.axis.reduce(64, k)
