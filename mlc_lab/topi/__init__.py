@@ -60,7 +60,7 @@ __all__ = [
     "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "running", "sampling", "scanop",
     "scatter_elements", "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign",
     "sin", "sinh", "slice_scatter", "sliding_window", "sort", "sparse", "special", "split", "sqrt",
-    "square", "squeeze", "stack", "strided_set", "strided_slice", "subtract", "sum", "tag", "take", "tan",
-    "tanh", "tensor_size", "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu",
+    "square", "squeeze", "stack", "strided_set", "strided_slice", "subtract", "sum", "tag", "take",
+    "tan", "tanh", "tensor_size", "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu",
     "trunc", "unravel_index", "where", "windows", "x86",
 ]
