@@ -200,6 +200,22 @@ def test_a_function_says_which_tensor_takes_an_input(matrix, monkeypatch):
         auto_scheduler.get_task_input_buffer("key", "nothing")
 
 
+def test_a_damaged_file_of_an_input_is_refused(matrix, tmp_path):
+    auto_scheduler.register_task_input_buffer("key", "places", matrix[2], save_to_file=True)
+    auto_scheduler.register_task_input_buffer("key", "places", matrix[3], True, save_to_file=True)
+    (path,) = tmp_path.glob("places.*.npy")  # that of the other data is gone
+    task_inputs.TASK_INPUT_BUFFER_TABLE.clear()
+    np.testing.assert_array_equal(auto_scheduler.get_task_input_buffer("key", "places"), matrix[3])
+    whole = path.read_bytes()
+    huge = whole.replace(b"(7,)", b"(7777777777777777777777,)", 1)
+    pickled = whole.replace(b"<i4", b"|O8", 1)
+    for text in (b"", b"PK", whole[:20], whole[:-3], huge, pickled):
+        path.write_bytes(text)
+        task_inputs.TASK_INPUT_BUFFER_TABLE.clear()
+        with pytest.raises(tvm.ir.MLCError, match="places.7_int32.npy holds no task input places"):
+            auto_scheduler.get_task_input_buffer("key", "places")
+
+
 @auto_scheduler.register_workload
 def chain(n):
     a = te.placeholder((n, n), name="A")

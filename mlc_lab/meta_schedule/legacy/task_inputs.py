@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...reading import MISTAKES, DataError, reason
 from ...te.tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 from ...tir.expr import BufferLoad, ProducerLoad, Var
 from ...tir.functor import pre_order
@@ -70,7 +71,8 @@ def register_task_input_buffer(workload_key: str, input_name: str, input_data: A
 
 
 def get_task_input_buffer(workload_key: str, input_name: str) -> np.ndarray:
-    """An input of a program, registered or from a file. ValueError where there is none."""
+    """An input of a program, registered or from a file. ValueError where there is none, DataError
+    for a file that holds none."""
     table = TASK_INPUT_BUFFER_TABLE.setdefault(workload_key, {})
     if input_name not in table:
         found = _load(input_name)
@@ -100,11 +102,12 @@ def _files(name: str) -> list[str]:
 
 
 def _load(name: str) -> np.ndarray | None:
-    for file in _files(name):
+    for path in _files(name):
         try:
-            return np.load(file, allow_pickle=False)
-        except (ValueError, OSError, EOFError) as error:
-            raise ValueError(f"{file} holds no task input {name}: {error}") from None
+            with open(path, "rb") as file:
+                return np.lib.format.read_array(file, allow_pickle=False)
+        except (*MISTAKES, OSError, EOFError, MemoryError) as error:
+            raise DataError(f"{path} holds no task input {name}: {reason(error)}") from None
     return None
 
 
