@@ -46,8 +46,9 @@ NOT_PLANNED: list[tuple[str, str, str]] = [
      "hybrid_argwhere_* binary_search ceil_log2", "parts of Relay's operators, or of TVM's code"),
     ("tvm.topi*", "*winograd* bitserial_* binar* *_pack *NCHWc* *nchwc *gemm_weight* conv2d_NCHWc*",
      "one operator written several times, each for a device or a layout"),
-    ("tvm.topi*", "sparse* vision simulated_* *deformable* *correlation* *lstm* fifo_buffer "
-     "*roi_* *reorg* fixed_point_*", "operators that only Relay's importers used"),
+    ("tvm.topi*", "sparse_conv2d* sparse_reshape sparse_fill_empty_rows csr* sparse_to_dense "
+     "vision simulated_* *deformable* *correlation* *lstm* fifo_buffer *roi_* *reorg* "
+     "fixed_point_*", "operators that only Relay's importers used"),
     ("tvm.ir", "Constructor GlobalTypeVar IncompleteType Relay* Tensor*Type Type Type[A-Z]* "
      "Tuple*Type FuncType BaseExpr", "types of Relay, whose place struct info has taken"),
     ("*", "Array Map String Object* Attrs DictAttrs make_node EnvFunc register_object "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import random
-from typing import TYPE_CHECKING, Any, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Sequence
 
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
@@ -47,19 +47,22 @@ class TuneContext:
     search_strategy: a SearchStrategy or the name of one.
     task_name: how the task is called in the table and the database.
     rand_state: seed of every random choice.
+    inputs: arrays for parameters, by position, where candidates cannot be measured with random
+        ones, such as the places of a sparse matrix.
     """
 
     def __init__(self, mod: IRModule | PrimFunc | None = None, *, target: Any = None,
                  space_generator: object = "post-order-apply",
                  search_strategy: object = "evolutionary", task_name: str = "main",
-                 rand_state: int = -1, num_threads: int | None = None, logger: object = None
-                 ) -> None:
+                 rand_state: int = -1, num_threads: int | None = None, logger: object = None,
+                 inputs: Mapping[int, Any] | None = None) -> None:
         del logger
         self.mod: IRModule = IRModule({}) if mod is None else as_workload(mod)
         self.target = Target(target if target is not None else Target.current() or "llvm")
         # of a GPU's program the host has little to do
         self.num_threads = num_threads or (1 if is_gpu(self.target) else num_cores(self.target))
         self.task_name = task_name
+        self.inputs = dict(inputs or {})
         if rand_state is None or rand_state == -1:
             rand_state = random.SystemRandom().randint(1, 2**31 - 1)
         self.seed = rand_state
@@ -102,7 +105,7 @@ class TuneContext:
         return TuneContext(
             self.mod, target=self.target, space_generator=self.space_generator.clone(),
             search_strategy=self.search_strategy.clone(), task_name=self.task_name,
-            rand_state=self.seed, num_threads=self.num_threads)
+            rand_state=self.seed, num_threads=self.num_threads, inputs=self.inputs)
 
     def fresh_seed(self) -> int:
         """A seed drawn from the task's generator."""

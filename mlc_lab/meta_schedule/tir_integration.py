@@ -31,7 +31,7 @@ def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
              seed: int | None = None, task_name: str | None = None, verbose: bool = True,
              module_equality: str = "structural", special_space: Mapping[str, Any] | None = None,
              post_optimization: bool = False, num_threads: int | None = None,
-             config: object = None) -> Any:
+             config: object = None, inputs: Mapping[int, Any] | None = None) -> Any:
     """Search for a fast schedule of a tensor program.
 
     Parameters
@@ -51,6 +51,8 @@ def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
     runner, builder, database, cost_model, task_scheduler, measure_callbacks: a name, or an object
         of that interface.
     seed: of every random choice.
+    inputs: arrays for parameters, by position, where random ones would not do: candidates are
+        measured, and their results compared, with these.
     config: the options as one object, as TVM had them in 2022 (`ms.TuneConfig`).
 
     Returns
@@ -78,7 +80,7 @@ def tune_tir(mod: IRModule | PrimFunc, target: Target | str | None = None,
             part, target=target, space_generator=SpaceGenerator.create(
                 (special_space or {}).get(name, space)).clone(),
             search_strategy=SearchStrategy.create(strategy).clone(), task_name=name,
-            rand_state=-1 if seed is None else seed, num_threads=num_threads))
+            rand_state=-1 if seed is None else seed, num_threads=num_threads, inputs=inputs))
     return tune_tasks(
         tasks=tasks, work_dir=work_dir, max_trials_global=max_trials_global,
         max_trials_per_task=max_trials_per_task, num_trials_per_iter=num_trials_per_iter,

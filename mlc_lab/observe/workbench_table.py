@@ -351,6 +351,7 @@ BLOCK_TABLE: dict[str, Callable[[Palette], list[Parameter]]] = {
     "annotate_buffer_access": _access,
     "blockize": _blockize,
     "tensorize": _tensorize,
+    "unblockize": lambda p: [p.picked("block")],
     "transform_block_layout": _block_layout,
     "reorder_block_iter_var": _iter_order,
     "pad_einsum": _pad,
@@ -372,8 +373,8 @@ GROUPS: tuple[tuple[str, tuple[str, ...]], ...] = (
                             "reindex_cache_write", "cache_inplace", "cache_index", "set_scope",
                             "transform_layout", "set_axis_separator", "storage_align",
                             "rolling_buffer", "unsafe_set_dtype", "annotate_buffer_access")),
-    ("Blocks and tensor intrinsics", ("blockize", "tensorize", "transform_block_layout",
-                                      "reorder_block_iter_var")),
+    ("Blocks and tensor intrinsics", ("blockize", "unblockize", "tensorize",
+                                      "transform_block_layout", "reorder_block_iter_var")),
     ("Notes", ("annotate", "unannotate")),
 )  # fmt: skip
 

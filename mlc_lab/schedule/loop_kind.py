@@ -36,7 +36,8 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
     try:
         compact_dataflow(state, loop, affine=False)
     except Refusal as refusal:
-        raise _with_iterations(state, loop, refusal) from None
+        if not _within_a_block(state, loop, refusal):
+            raise _with_iterations(state, loop, refusal) from None
     parallelizable(state, loop, word, thread_tag)
     for block in _shared_by(state, loop, thread_tag):
         threads_may_share(state, block, loop)
@@ -50,6 +51,15 @@ def set_kind(state: ScheduleState, loop: StmtSRef, kind: ForKind, word: str,
         binding = IterVar.from_fields(None, Var("", stmt.loop_var.dtype), IterVar.ThreadIndex,
                                       thread_tag)
     state.replace(loop, stmt.replace(kind=kind, thread_binding=binding))
+
+
+def _within_a_block(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> bool:
+    """Whether a loop of a block that goes on with what another block of it has set, as one with an
+    init would, is independent all the same: seen from outside the two are one block."""
+    return (refusal.rule == "complete_or_reduction"
+            and state.scope_root(loop).parent is not None
+            and all(labels_are_true(state, block) for block in state.child_blocks(loop))
+            and _clash(state, loop) is None)
 
 
 def _with_iterations(state: ScheduleState, loop: StmtSRef, refusal: Refusal) -> Refusal:

@@ -44,6 +44,7 @@ from mlc_lab.schedule.primitive.tensorize import tensorize as _tensorize
 from mlc_lab.schedule.primitive.transform_block_layout import transform_block_layout as _transform_block_layout
 from mlc_lab.schedule.primitive.transform_layout import with_separators as _transform_layout
 from mlc_lab.schedule.primitive.unannotate import unannotate as _unannotate
+from mlc_lab.schedule.primitive.unblockize import unblockize as _unblockize
 from mlc_lab.schedule.primitive.unroll import unroll as _unroll
 from mlc_lab.schedule.primitive.unsafe_set_dtype import unsafe_set_dtype as _unsafe_set_dtype
 from mlc_lab.schedule.primitive.vectorize import vectorize as _vectorize
@@ -98,6 +99,7 @@ class Primitives:
     transform_block_layout = _transform_block_layout
     transform_layout = _transform_layout
     unannotate = _unannotate
+    unblockize = _unblockize
     unroll = _unroll
     unsafe_set_dtype = _unsafe_set_dtype
     vectorize = _vectorize

@@ -254,8 +254,12 @@ class _Builder:
         if any(a is not b for a, b in zip(within, domains)) or not all(
                 self.analyzer.can_prove(O.greater(d.extent, 0)) for d in within):
             start = self.block(op, self.fresh(f"{name}_init"), op.axis, points, here, None)
+            update = _without_init(update)  # it has run by then
         body = seq(*filter(None, (start, self.nest(inner_loops, within, update))))
         whole = self.with_regions(Block(outer, (), (), around, body, annotations=_annotations(op)))
+        if start is not None:  # what it goes on with it has set itself
+            own = {w.buffer for w in whole.writes}
+            whole = whole.replace(reads=tuple(r for r in whole.reads if r.buffer not in own))
         return self.nest(loops, doms, BlockRealize(self.positions(loops, doms), True, whole))
 
     def over(self, dom: Range, loops: Sequence[Var], doms: Sequence[Range]) -> Range:
@@ -368,6 +372,12 @@ class _Builder:
         reads = tuple(BufferRegion.full_region(b) for b in dict.fromkeys(ins))
         writes = tuple(BufferRegion.full_region(b) for b in outs)
         return BlockRealize((), True, Block((), reads, writes, name, body))
+
+
+def _without_init(realize: BlockRealize) -> BlockRealize:
+    """A reduction's block that goes on with what another one has set."""
+    block = realize.block
+    return realize.replace(block=block.replace(init=None, reads=(*block.writes, *block.reads)))
 
 
 def _outer_first(axes: Sequence[IterVar]) -> list[IterVar]:
@@ -491,4 +501,4 @@ def create_prim_func(ops: Sequence[Any], index_dtype_override: str | None = None
     return build_prim_func(list(ops), index_dtype_override).func
 
 
-__all__ = ["build_prim_func", "create_prim_func", "operations", "reduces_nothing"]
+__all__ = ["Built", "build_prim_func", "create_prim_func", "operations", "reduces_nothing"]

@@ -6,7 +6,8 @@ where each stage is computed and what becomes of its loops.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Sequence
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..arith.analyzer import Analyzer
 from ..ir.structural import structural_equal
@@ -16,13 +17,14 @@ from ..tir.expr import IterVar, PrimExpr, Range, Var
 from ..tir.function import PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.op import as_int, const
-from .create_prim_func import build_prim_func, reduces_nothing
+from .create_prim_func import Built, build_prim_func, reduces_nothing
 from .error import TensorExprError
 from .group import place_of
 from .hybrid_op import HybridOp, hybrid_loops
 from .store_predicate import with_store_predicates
 from .tensor import ComputeOp, Operation, PlaceholderOp, Tensor
 from .tensor_compute import TensorComputeOp
+from .varying import VaryingNest
 
 if TYPE_CHECKING:
     from ..tir.stmt import Stmt
@@ -30,17 +32,26 @@ if TYPE_CHECKING:
 
 
 class Replay:
-    """One replay of a te schedule on a tir.Schedule."""
+    """One replay of a te schedule on a tir.Schedule.
 
-    def __init__(self, schedule: Schedule, args: Sequence[Any],
-                 twice: Sequence[Operation] = ()) -> None:
+    With `on` the steps are done on a schedule that there is already, of the program that was built
+    of `args`; stages to which nothing is done are left as they are. The inlining of a stage that is
+    in `may_stay` is left out where it is refused.
+    """
+
+    def __init__(self, schedule: Schedule, args: Sequence[Any], twice: Sequence[Operation] = (),
+                 on: tuple[TirSchedule, Built] | None = None,
+                 may_stay: Collection[Stage] = ()) -> None:
         # outputs of the schedule that are no parameters are computed all the same
         self.hidden = [op.outputs[0] for op in schedule.outputs
                        if not any(_among(tensor, args) for tensor in op.outputs)]
-        func, names, around, self.buffers = build_prim_func(
+        built = on[1] if on is not None else build_prim_func(
             [*args, *self.hidden], instead=schedule.instead, from_zero=True,
             twice=[*twice, *_inlined(schedule, args)])
-        self.sch = TirSchedule(func)
+        _, names, around, self.buffers = built
+        self.sch = TirSchedule(built.func) if on is None else on[0]
+        self.may_stay = may_stay
+        done = None if on is None else changed_stages(schedule)
         self.blocks: dict[Stage, Any] = {}
         #: the block that reduces, inside of that of a stage whose reduction varies
         self.inner: dict[Stage, Any] = {}
@@ -51,7 +62,7 @@ class Replay:
         #: the axis of a stage that each loop is
         self.axes: dict[Var, PrimExpr] = {}
         for stage in schedule.stages:
-            if stage.origin_op in names:
+            if stage.origin_op in names and (done is None or stage in done):
                 block = self.sch.get_block(names[stage.origin_op])
                 if stage.origin_op in around:
                     self.inner[stage] = block
@@ -101,7 +112,11 @@ class Replay:
         return self.buffers[tensor]
 
     def do_inline(self, stage: Stage) -> None:
-        self.sch.compute_inline(self.blocks[stage])
+        try:
+            self.sch.compute_inline(self.blocks[stage])
+        except ScheduleError:
+            if stage not in self.may_stay:
+                raise
 
     def do_set_scope(self, stage: Stage, scope: str) -> None:
         if self.sch.get(self.blocks[stage]).writes[0].buffer.scope == scope:
@@ -140,7 +155,7 @@ class Replay:
             self.finish_hybrid(stage, stage.op)
             return
         axes = stage.root_axes
-        loops = self.sch.get_loops(block)
+        loops = [*self.sch.get_loops(block)]  # a list of its own: the trace has the other one
         if stage in self.inner:
             loops += self.sch.get_loops(self.inner[stage])
         if reduces_nothing(stage.op):
@@ -151,10 +166,13 @@ class Replay:
             self.sch.reorder(*[table[a] for a in (*op.outer_axes, *op.inner_axes)])
         self.measure(table)
         self.measure_from(self.inner.get(stage, block), axes)
+        nest = VaryingNest(self, stage, table) if stage in self.inner else None
         for step in stage.steps:
-            if step[0] != "tensorize":
-                self.apply(block, table, step, len(loops) - len(axes))
-                self.measure({axis: table[axis] for axis in step[2]})
+            if step[0] == "tensorize":
+                continue
+            if nest is None or not nest.reordered(step):
+                self.apply(self.blocks[stage], table, step, len(loops) - len(axes))
+            self.measure({axis: table[axis] for axis in step[2]})
         self.init_before(stage, block, table)
         for step in stage.steps:  # the init of a sum stays outside of the intrinsic
             if step[0] == "tensorize":
@@ -248,6 +266,18 @@ class Replay:
             getattr(sch, method)(table[args[0]])
 
 
+def changed_stages(schedule: Schedule) -> set[Stage]:
+    """The stages that have steps or a place of their own, and those in whose loops others are."""
+    out = {stage for _, stage, *_ in schedule.changes}
+    for stage in schedule.stages:
+        place = place_of(stage)
+        if stage.steps or place is not None:
+            out.add(stage)
+        if place is not None:
+            out.add(place[0])
+    return out
+
+
 def _at_most(size: Any, extent: int | None) -> Any:
     """The size of a part of a loop: no longer than the loop is, which may be short where its stage
     is computed."""
@@ -321,4 +351,4 @@ def ScheduleOps(schedule: Schedule, bounds: object = None, debug_keep_trivial_lo
     return replayed(schedule, all_tensors(schedule)).function().body
 
 
-__all__ = ["InferBound", "Replay", "ScheduleOps", "all_tensors", "replayed"]
+__all__ = ["InferBound", "Replay", "ScheduleOps", "all_tensors", "changed_stages", "replayed"]

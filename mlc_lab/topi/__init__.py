@@ -7,7 +7,7 @@ that do not fit with a ValueError that names both.
 """
 
 from ..above import name_above
-from . import bags, image, nn, resampling, running, sampling, special, tag, windows
+from . import bags, image, nn, resampling, running, sampling, sparse, special, tag, windows
 from .broadcast import (
     add, atan2, bitwise_and, bitwise_or, bitwise_xor, broadcast_to, divide, equal, floor_divide,
     floor_mod, greater, greater_equal, left_shift, less, less_equal, log_add_exp, logical_and,
@@ -59,8 +59,8 @@ __all__ = [
     "not_equal", "one_hot", "power", "prod", "reciprocal", "reinterpret", "repeat", "resampling",
     "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "running", "sampling", "scanop",
     "scatter_elements", "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign",
-    "sin", "sinh", "slice_scatter", "sliding_window", "sort", "special", "split", "sqrt", "square",
-    "squeeze", "stack", "strided_set", "strided_slice", "subtract", "sum", "tag", "take", "tan",
-    "tanh", "tensor_size", "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu",
+    "sin", "sinh", "slice_scatter", "sliding_window", "sort", "sparse", "special", "split", "sqrt",
+    "square", "squeeze", "stack", "strided_set", "strided_slice", "subtract", "sum", "tag", "take",
+    "tan", "tanh", "tensor_size", "tensordot", "tile", "topk", "transpose", "tril", "trilu", "triu",
     "trunc", "unravel_index", "where", "windows", "x86",
 ]

@@ -22,6 +22,10 @@ def installed():
 
 
 LINES = [
+    "from tvm.auto_scheduler import _ffi_api, loop_state, PreloadCustomSketchRule",
+    "from tvm.auto_scheduler.loop_state import State",
+    "from tvm.auto_scheduler._ffi_api import SearchPolicyUtilsGetConsumers",
+    "from tvm.topi.sparse.utils import random_bsr_matrix",
     "from tvm.te.hybrid import script, build, HybridModule",
     "from tvm.te.hybrid.runtime import HYBRID_GLOBALS",
     "from tvm.relax.frontend.nn.llm import PagedKVCache, llama_rope, kv_cache, position_embedding",

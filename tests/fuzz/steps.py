@@ -398,6 +398,19 @@ class Steps:
         else:
             self.sch.blockize(self.loop(), preserve_unit_iters=not self.draw.chance(20))
 
+    def unblockize(self):
+        """A block inside another one, most often such that were made of tiles for it."""
+        block = self.draw.choice(self.blocks())
+        if self.draw.chance(80):
+            blocks = self.blocks()
+            first = self.draw.integer(0, len(blocks) - 1)
+            loops = self.loops(block)
+            block = self.sch.blockize(blocks[first:first + 2] if not loops or self.draw.chance(30)
+                                      else self.draw.choice(loops))
+            around = self.loops(block)
+            self.sch.blockize(self.draw.choice(around) if around else [block])
+        self.sch.unblockize(block)
+
     def tensorize(self):
         """By an intrinsic that is made for it, or by one that is there and hardly fits."""
         if self.draw.chance(10):

@@ -8,20 +8,21 @@
     sch, args = task.apply_best("matmul.json")
     func = tvm.build(sch, args, "llvm")
 
-The space and the search are those of meta_schedule.
+The space and the search are those of meta_schedule. A space of one's own is made by sketch rules
+(`sketch_rules.py`), and inputs that must not be random are given by name (`task_inputs.py`).
 """
 
 from __future__ import annotations
 
 import json
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Callable, Iterator, NamedTuple, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...ir.module import IRModule
 from ...reading import DataError, read_json, shown
 from ...schedule import Schedule, Trace
 from ...target import Target
-from ...te import create_prim_func
 from ..cost_model import CostModel, RandomModel
 from ..cost_model.tree_model import TreeModel
 from ..database import MemoryDatabase, TuningRecord
@@ -30,8 +31,15 @@ from ..measure.builder import LocalBuilder
 from ..measure.runner import LocalRunner
 from ..measure_callback import MeasureCallback
 from ..tir_integration import tune_tir
-from ..workload import as_workload, text_key
-from . import lines
+from ..workload import text_key
+from . import lines, loop_state
+from . import search_utils as _ffi_api
+from .compute_dag import ComputeDAG
+from .sketch_rules import CustomSketches, PreloadCustomSketchRule, sketches_of
+from .task_inputs import (
+    get_task_input_buffer, inputs_of, must_be_given, register_task_input_buffer,
+    register_task_input_check_func,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -201,62 +209,110 @@ class XGBModel(TreeModel):
 
 
 class SketchPolicy:
-    """How a task is searched: with a cost model, from measurements that there are already."""
+    """How a task is searched: with a cost model, from measurements that there are already, in a
+    space that sketch rules of one's own make.
+
+    `init_search_callbacks`: PreloadMeasuredStates and PreloadCustomSketchRule, TypeError for
+    others.
+    """
 
     def __init__(self, task: Any, program_cost_model: Any = "random", params: Any = None,
                  seed: int | None = None, verbose: int = 1,
                  init_search_callbacks: Sequence[Any] | None = None) -> None:
         self.search_task, self.seed = task, seed
         self.program_cost_model = CostModel.create(program_cost_model)
+        callbacks = list(init_search_callbacks or ())
+        for callback in callbacks:
+            if not isinstance(callback, (PreloadMeasuredStates, PreloadCustomSketchRule)):
+                raise TypeError("init_search_callbacks= takes PreloadMeasuredStates and "
+                                f"PreloadCustomSketchRule, not {callback!r}")
+        self.rules = [c for c in callbacks if isinstance(c, PreloadCustomSketchRule)]
         files = [*getattr(self.program_cost_model, "files", ()),
-                 *(c.filename for c in init_search_callbacks or ())]
+                 *(c.filename for c in callbacks if isinstance(c, PreloadMeasuredStates))]
         self.files = list(dict.fromkeys(map(str, files)))
+
+    def generate_sketches(self, print_for_debug: bool = False) -> list[loop_state.State]:
+        """The states that the sketch rules make; sizes that they leave open are open."""
+        dag = self.search_task.compute_dag
+        found = [loop_state.State(sketch.state, dag) for sketch in sketches_of(self, self.rules)]
+        if print_for_debug:
+            for state in found:
+                print(state)
+        return found
 
 
 class SearchTask:
-    """A program to be tuned for a target. `compute_dag` shows it as TensorIR."""
+    """A program to be tuned for a target. `compute_dag` shows it as TensorIR.
+
+    `task_inputs` are arrays by name that candidates are measured with, in place of random ones, or
+    a list of names of which there are data already (see `task_inputs.py`). With
+    `task_inputs_save_to_file` they are kept in files of this directory; with
+    `task_inputs_overwrite` they take the place of others of these names.
+    """
 
     def __init__(self, func: Any = None, args: Sequence[Any] = (), compute_dag: Any = None,
-                 workload_key: str | None = None, target: Any = None, **_: object
-                 ) -> None:
+                 workload_key: str | None = None, target: Any = None,
+                 task_inputs: Mapping[str, Any] | Sequence[str] | None = None,
+                 task_inputs_overwrite: bool = False, task_inputs_save_to_file: bool = False,
+                 **_: object) -> None:
         if isinstance(func, str):
             if func not in _workloads:
                 raise ValueError(f"there is no workload {func!r}; there are: "
                                  f"{', '.join(sorted(_workloads)) or 'none'}")
             func = _workloads[func]
-        if func is None:
+        if func is None and not isinstance(compute_dag, ComputeDAG):
             raise ValueError("SearchTask needs func, a function that makes tensors, or its name")
-        self.name = func.__name__
+        self.name = "main" if func is None else func.__name__
         self.target = Target(target if target is not None else Target.current() or "llvm")
-        self.tensors = list(func(*args))
-        self.mod = as_workload(create_prim_func(self.tensors))
+        self.compute_dag: ComputeDAG = compute_dag if func is None else ComputeDAG(func(*args))
+        self.tensors, self.mod = self.compute_dag.tensors, self.compute_dag.mod
         self.database: Any = None
+        self.task_input_names = list(task_inputs or ())
+        if isinstance(task_inputs, Mapping):
+            for name, data in task_inputs.items():
+                register_task_input_buffer(self.workload_key, name, data, task_inputs_overwrite,
+                                           task_inputs_save_to_file)
 
     @property
     def workload_key(self) -> str:
         """The key of the program in a file of records."""
         return text_key(self.mod)
 
-    @property
-    def compute_dag(self) -> str:
-        """The program."""
-        return self.mod.script()
+    def inputs(self) -> dict[int, Any]:
+        """The arrays that candidates are measured with, by the position of their tensors.
+
+        Raises ValueError for data that do not fit, and where some are missing without which the
+        program would read outside of its tensors: those that say how often a loop runs.
+        """
+        found = inputs_of(self.tensors, self.task_input_names, self.workload_key)
+        missing = [self.tensors[n].name for n in must_be_given(self.mod["main"]) if n not in found]
+        if missing:
+            raise ValueError(
+                f"how often loops of {self.name} run is read from its inputs, so that "
+                f"{', '.join(missing)} cannot be random: give them as SearchTask(task_inputs="
+                "{name: array}), by the names of their placeholders or those of a function that is "
+                "registered with register_task_input_check_func")
+        return found
 
     def tune(self, tuning_options: TuningOptions, search_policy: Any = None) -> None:
         """Search; results go to the callbacks of the options, and to `self.database`.
 
-        A `SketchPolicy` says with which model, and from which measurements it begins.
+        A `SketchPolicy` says with which model, from which measurements it begins, and by which
+        rules the space is made. Raises SpaceError where steps of such a rule are refused,
+        ValueError where inputs are missing that must not be random.
         """
         chosen: dict[str, Any] = {}
         if search_policy is not None:
             chosen = {"cost_model": search_policy.program_cost_model, "seed": search_policy.seed,
                       "database": self._recorded(search_policy.files)}
+            if search_policy.rules:
+                chosen["space"] = CustomSketches(search_policy, search_policy.rules)
         self.database = tune_tir(
             self.mod, self.target, None, tuning_options.num_measure_trials,
             num_trials_per_iter=tuning_options.num_measures_per_round,
             measure_callbacks=tuning_options.measure_callbacks, builder=tuning_options.builder,
             runner=tuning_options.runner, task_name=self.name,
-            verbose=bool(tuning_options.verbose), **chosen)
+            verbose=bool(tuning_options.verbose), inputs=self.inputs(), **chosen)
 
     def _recorded(self, files: Sequence[str]) -> MemoryDatabase:
         """The measurements of this program in files."""
@@ -300,7 +356,9 @@ class SearchTask:
         return str(self.apply_best(log_file)[0].trace)
 
 
-__all__ = ["ApplyHistoryBest", "LocalBuilder", "LocalRunner", "MeasureInput", "MeasureResult",
-           "PreloadMeasuredStates", "RandomModel", "RecordReader", "RecordToFile", "SearchTask",
-           "SketchPolicy", "TunedSchedule", "TuningOptions", "XGBModel", "load_best_record",
-           "load_records", "register_workload"]
+__all__ = ["ApplyHistoryBest", "ComputeDAG", "LocalBuilder", "LocalRunner", "MeasureInput",
+           "MeasureResult", "PreloadCustomSketchRule", "PreloadMeasuredStates", "RandomModel",
+           "RecordReader", "RecordToFile", "SearchTask", "SketchPolicy", "TunedSchedule",
+           "TuningOptions", "XGBModel", "_ffi_api", "get_task_input_buffer", "load_best_record",
+           "load_records", "loop_state", "register_task_input_buffer",
+           "register_task_input_check_func", "register_workload"]

@@ -39,6 +39,25 @@ def leaf_blocks(sch: Schedule) -> list[tuple[str, Any]]:
     return made
 
 
+def outermost(sch: Schedule, block: BlockRV) -> BlockRV:
+    """The block around a block, and around all others, that has loops around it; the block itself
+    where there is none: what runs in parallel is the outermost loops."""
+    state, sref = sch.state, sch.get_sref(block)
+    found = sref
+    while True:
+        sref = state.scope_root(sref)
+        if sref.parent is None:
+            break
+        if state.loops_above(sref):
+            found = sref
+    if found is sch.get_sref(block):
+        return block
+    name, func = found.stmt.name_hint, found.func.name_hint
+    alike = [n for n in statements(sch.mod[func].body)
+             if type(n) is Block and n.name_hint == name]
+    return sch.get_block(name, func_name=func) if len(alike) == 1 else block
+
+
 def root_block(sch: Schedule, func: str = "main") -> Any:
     """The root block of a function."""
     return sch.get_block(sch.mod[func].body.block.name_hint, func_name=func)

@@ -17,7 +17,7 @@ from ...tir import op
 from ...tir.functor import pre_order, uses_var
 from ...tir.stmt import For, ForKind
 from ..analysis import BlockFacts, vector_axis
-from .common import cpu_vector_extent, leaf_blocks, root_block
+from .common import cpu_vector_extent, leaf_blocks, outermost, root_block
 from .postproc import Postproc
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
         if asked.get("parallel", 0) > 1:
             done: set[Any] = set()
             for _, block in leaf_blocks(sch):
-                self._parallel(sch, block, asked["parallel"], done)
+                self._parallel(sch, outermost(sch, block), asked["parallel"], done)
         steps = asked.get("unroll_explicit", asked.get("unroll_implicit", 0))
         if steps > 1:
             self._unroll(sch, steps, "unroll_explicit" in asked)
@@ -145,7 +145,7 @@ class RewriteParallelVectorizeUnroll(Postproc):
     def _unroll(self, sch: Schedule, steps: int, explicit: bool) -> None:
         done: set[Any] = set()
         for _, block in leaf_blocks(sch):
-            loops = sch.get_loops(block)
+            loops = sch.get_loops(outermost(sch, block))
             if not loops or sch.get_sref(loops[0]) in done:
                 continue
             done.add(sch.get_sref(loops[0]))

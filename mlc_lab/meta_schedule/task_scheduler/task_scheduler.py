@@ -106,7 +106,8 @@ class TaskScheduler:
             raise TuneError(f"the program of task {context.task_name!r} cannot be built as it is, "
                             f"so there is nothing to compare candidates with: {build.reason}")
         checked = build if getattr(self.runner, "checks", True) else None
-        task.reference = Reference(task.workload.shash, args, checked, context.seed % 65536)
+        task.reference = Reference(task.workload.shash, args, checked, context.seed % 65536,
+                                   context.inputs or None)
         task.ready = self.runner.prepare(task.reference)
 
     def _begin_session(self, task: TaskRecord) -> None:

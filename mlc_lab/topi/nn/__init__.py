@@ -26,6 +26,9 @@ from .pool import (
 )
 from .rearrange import batch_to_space_nd, depth_to_space, space_to_batch_nd, space_to_depth
 from .softmax import fast_softmax, log_softmax, softmax
+from .sparse import (
+    sparse_add, sparse_dense, sparse_dense_sp_lhs, sparse_dense_sp_rhs, sparse_transpose,
+)
 from .upsampling import upsampling
 
 __all__ = [
@@ -41,5 +44,6 @@ __all__ = [
     "hard_swish", "instance_norm", "layer_norm", "leaky_relu", "log_softmax", "lrn", "matmul",
     "mirror_pad", "nll_loss", "nll_loss_grad", "pad", "pool1d", "pool2d", "pool3d", "pool_grad",
     "prelu", "reflect_pad", "relu", "relu6", "replicate_pad", "rms_norm", "selu", "silu", "softmax",
-    "softplus", "space_to_batch_nd", "space_to_depth", "strided_slice", "upsampling",
+    "softplus", "space_to_batch_nd", "space_to_depth", "sparse_add", "sparse_dense",
+    "sparse_dense_sp_lhs", "sparse_dense_sp_rhs", "sparse_transpose", "strided_slice", "upsampling",
 ]

@@ -1,0 +1,5 @@
+"""What is about sparse matrices beside the operators, which are in `topi.nn`."""
+
+from . import utils
+
+__all__ = ["utils"]
