@@ -1,5 +1,6 @@
 """What every test can use: the packages of this checkout by their import names, and a browser."""
 
+import builtins
 import importlib.util
 import os
 import sys
@@ -46,19 +47,31 @@ def _tvm_modules():
     return {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
 
 
+#: what an interactive shell that a test makes leaves behind: prompts say that somebody types
+_OF_A_SHELL = ((sys, ("ps1", "ps2", "ps3", "excepthook", "displayhook")),
+               (builtins, ("get_ipython", "display")))
+
+
 @pytest.fixture(autouse=True)
-def _tvm_means_what_it_meant():
-    """After a test `import tvm` means what it meant before it, whichever test ran first."""
+def _interpreter_as_it_was():
+    """After a test `import tvm` means what it meant before it and no shell is there, whichever test
+    ran first."""
     finders, modules = list(sys.meta_path), _tvm_modules()
+    shell = [(at, name, getattr(at, name, None)) for at, names in _OF_A_SHELL for name in names]
     yield
     sys.meta_path[:] = finders
     for name in _tvm_modules().keys() - modules.keys():
         del sys.modules[name]
     sys.modules.update(modules)
+    for at, name, value in shell:
+        if value is not None:
+            setattr(at, name, value)
+        elif hasattr(at, name):
+            delattr(at, name)
 
 
 @pytest.fixture
-def names_of_tvm(_tvm_means_what_it_meant):
+def names_of_tvm(_interpreter_as_it_was):
     """`import tvm` means this package in the test, also where a real TVM is imported."""
     from mlc_lab import compat
 
