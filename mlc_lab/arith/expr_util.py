@@ -6,7 +6,8 @@ what was well typed) and fold constants; `tir/op/` has the ones that match types
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Callable
+import functools
+from typing import Any, Callable, ParamSpec, TypeVar
 
 from ..ir.dtype import int_range, is_float
 from ..ir.structural import structural_equal
@@ -16,8 +17,7 @@ from ..tir.expr import (
     Select, SizeVar, StringImm, Sub, Var, int32,
 )
 
-if TYPE_CHECKING:
-    pass
+_P, _T = ParamSpec("_P"), TypeVar("_T")
 
 TRUE = IntImm("bool", 1)
 FALSE = IntImm("bool", 0)
@@ -44,6 +44,22 @@ def imm(value: int, dtype: str) -> IntImm:
     if low <= value <= high:
         return IntImm(dtype, value)
     raise DoesNotFit
+
+
+def fitting_or(otherwise: Callable[[], _T]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    """Decorates a function that gives `otherwise()` where a constant does not fit its type."""
+
+    def decorate(func: Callable[_P, _T]) -> Callable[_P, _T]:
+        @functools.wraps(func)
+        def call(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            try:
+                return func(*args, **kwargs)
+            except DoesNotFit:
+                return otherwise()
+
+        return call
+
+    return decorate
 
 
 def truncdiv(a: int, b: int) -> int:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Callable, Sequence
 
 from ..above import above
-from ..tir.expr import IntImm, Max, Min, PrimExpr, Range, Var, const_index, int32
+from ..tir.expr import IntImm, Max, Min, PrimExpr, Range, Var, const_index
 from . import expr_util as U
-from .expr_util import same
+from .expr_util import DoesNotFit, imm, same
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
@@ -68,7 +68,10 @@ class IntSet:
         if type(extent) is IntImm:
             if extent.value == 1:
                 return IntSet(low, low)
-            return IntSet(low, plus(low, extent.value - 1))
+            try:
+                return IntSet(low, plus(low, extent.value - 1))
+            except DoesNotFit:
+                return IntSet(low, POS_INF_EXPR)
         return IntSet(low, low + extent - 1)
 
     # ------------------------------------------------------------------- asking
@@ -162,10 +165,8 @@ def analyzer_or_new(given: Analyzer | None) -> Analyzer:
 
 
 def plus(a: PrimExpr, c: int) -> PrimExpr:
-    """a + c; a constant stays one."""
-    if type(a) is IntImm:
-        return int32(a.value + c) if a.dtype == "int32" else IntImm(a.dtype, a.value + c)
-    return a + c
+    """a + c; a constant stays one. Raises DoesNotFit where its type does not hold it."""
+    return imm(a.value + c, a.dtype) if type(a) is IntImm else a + c
 
 
 def is_infinite(e: PrimExpr) -> bool:

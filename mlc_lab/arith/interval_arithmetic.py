@@ -15,7 +15,7 @@ from ..tir.expr import (
 )
 from ..tir.functor import pre_order
 from . import expr_util as U
-from .expr_util import INDEX_DTYPES
+from .expr_util import INDEX_DTYPES, DoesNotFit
 from .int_set import (
     NEG_INF_EXPR, POS_INF_EXPR, IntSet, analyzer_or_new, as_set, is_infinite, larger, plus, smaller,
     union,
@@ -63,7 +63,10 @@ class _Evaluator:
         visit = _EVAL.get(kind)
         if visit is None:
             return self.unknown(e)
-        return visit(self, e)
+        try:
+            return visit(self, e)
+        except DoesNotFit:  # a bound that its type does not hold is none
+            return IntSet.everything()
 
     def of_var(self, var: PrimExpr) -> IntSet:
         found = self.sets.get(var)
@@ -97,8 +100,12 @@ class _Evaluator:
         return IntSet(e, e)
 
     def shifted(self, s: IntSet, c: int) -> IntSet:
-        low = s.min_value if is_infinite(s.min_value) else plus(s.min_value, c)
-        high = s.max_value if is_infinite(s.max_value) else plus(s.max_value, c)
+        """The set moved by a number."""
+        try:
+            low = s.min_value if is_infinite(s.min_value) else plus(s.min_value, c)
+            high = s.max_value if is_infinite(s.max_value) else plus(s.max_value, c)
+        except DoesNotFit:
+            return IntSet.everything()
         return IntSet(low, high)
 
 

@@ -115,12 +115,16 @@ def _level(value: Any) -> str:
 
 def normalize_to_iter_sum(index: PrimExpr, input_iters: Mapping[Var, Range],
                           analyzer: Analyzer | None = None) -> IterSumExpr:
-    """An index as a sum of splits, by falling scale; what is not affine goes into the base."""
+    """An index as a sum of splits, by falling scale; what is not affine goes into the base, and all
+    of it where a constant of the sum does not fit its type."""
     analyzer = new_analyzer(analyzer)
     rewriter = IterMapRewriter(analyzer, input_iters)
     index = const_index(index)
-    total = _best_effort(rewriter, index)
-    total.args = rewriter.flatten(rewriter.combine(total.args))
+    try:
+        total = _best_effort(rewriter, index)
+        total.args = rewriter.flatten(rewriter.combine(total.args))
+    except (DoesNotFit, ZeroDivisionError):
+        return IterSumExpr([], index, index.dtype)
     return total
 
 
@@ -167,7 +171,10 @@ def iter_map_simplify(indices: Sequence[Any], input_iters: Mapping[Var, Range],
     if not found.indices:
         return indices
     n = Numbers(analyzer)
-    out = [sum_to_expr(e, n, i.dtype) for e, i in zip(found.indices, indices)]
+    try:
+        out = [sum_to_expr(e, n, i.dtype) for e, i in zip(found.indices, indices)]
+    except DoesNotFit:
+        return indices
     return [old if same(old, new) else new for old, new in zip(indices, out)]
 
 

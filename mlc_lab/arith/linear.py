@@ -8,7 +8,7 @@ from ..tir.expr import (
     EQ, GE, GT, LE, LT, Add, CmpOp, FloorDiv, IntImm, Mul, PrimExpr, SizeVar, Sub, Var, const_index,
 )
 from . import expr_util as U
-from .expr_util import conjuncts, imm
+from .expr_util import conjuncts, fitting_or, imm
 from .int_set import NEG_INF_EXPR, POS_INF_EXPR, IntSet, as_set
 from .interval_arithmetic import eval_set
 from .iter_map_expr import new_analyzer
@@ -24,6 +24,7 @@ def uses_any(e: PrimExpr, variables: Any) -> bool:
     return any(uses_any(c, variables) for c in e.children() if isinstance(c, PrimExpr))
 
 
+@fitting_or(list)
 def detect_linear_equation(e: Any, variables: Sequence[Var]) -> list[PrimExpr]:
     """Coefficients [c1, ..., cn, base] with e = c1*v1 + ... + cn*vn + base, none of which uses the
     variables; [] if `e` is not linear in them."""
@@ -66,6 +67,7 @@ def detect_linear_equation(e: Any, variables: Sequence[Var]) -> list[PrimExpr]:
     return [analyzer.simplify(c) for c in out]
 
 
+@fitting_or(list)
 def detect_clip_bound(e: PrimExpr, variables: Sequence[Var]) -> list[PrimExpr | None]:
     """[min1, max1, ..., minn, maxn] from a conjunction of comparisons linear in one variable each;
     None where there is no bound, [] where a part is not understood."""
@@ -104,6 +106,7 @@ def detect_clip_bound(e: PrimExpr, variables: Sequence[Var]) -> list[PrimExpr | 
 _TURNED = {LT: GT, GT: LT, LE: GE, GE: LE, EQ: EQ}
 
 
+@fitting_or(IntSet.nothing)
 def deduce_bound(var: Var, cond: PrimExpr, hint_map: Mapping[Var, Any],
                  relax_map: Mapping[Var, Any]) -> IntSet:
     """Values of `var` for which `cond` certainly holds.

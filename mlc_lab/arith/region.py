@@ -30,11 +30,11 @@ def estimate_region_strict_bound(region: Sequence[Range], var_dom: Mapping[Var, 
     (or cannot be shown to be one).
     """
     analyzer = new_analyzer(analyzer)
-    quick = _plain(region, var_dom, predicate)
-    if quick is not None:
-        return quick
     n = Numbers(analyzer)
     try:
+        quick = _plain(region, var_dom, predicate)
+        if quick is not None:
+            return quick
         rewriter, _ = prepared_rewriter(var_dom, predicate, analyzer, True, True)
         totals = [rewriter.normal(rewriter.read(r.min), r.min.dtype) for r in region]
         rewriter.check(totals, "surjective")
@@ -136,7 +136,7 @@ def _relaxed(rng: Range, var_dom: Mapping[Var, Range], predicate: PrimExpr,
         try:
             prepared, narrowed = prepared_rewriter(var_dom, predicate, analyzer, True, True)
             domains = narrowed
-        except (Unresolved, DoesNotFit):
+        except (Unresolved, DoesNotFit, ZeroDivisionError):
             pass
     start = analyzer.simplify(rng.min)
     return eval_set(Range.from_min_extent(start, rng.extent), domains, analyzer)
