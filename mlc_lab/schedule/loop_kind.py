@@ -99,8 +99,8 @@ def _plainly_independent(state: ScheduleState, loop: StmtSRef, thread_tag: str) 
 
 def _clash(state: ScheduleState, loop: StmtSRef, thread_tag: str = "", lanes: bool = False
            ) -> Clash | None:
-    """Two iterations that clash; remembered, as a list of what is legal asks for each axis. `lanes`:
-    the loop is, or is to be, vectorized."""
+    """Two iterations that clash, of a loop whose iterations are `lanes` of vectors or not;
+    remembered, as a list of what is legal asks for each axis."""
     facts = state.facts(state.scope_root(loop))
     key = ("clash", loop.stmt, thread_tag.partition(".")[0], lanes)
     if key not in facts:
