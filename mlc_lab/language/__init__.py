@@ -203,4 +203,5 @@ def texts(domain: str, language: str) -> dict[str, str]:
 
 
 __all__ = [
-    "FOLDER", "LANGUAGES", "PARTED", "VARIABLE", "chosen", "filled", "speaking", "text", "texts", "told"]
+    "FOLDER", "LANGUAGES", "PARTED", "VARIABLE", "chosen", "filled", "speaking", "text", "texts",
+    "told"]
