@@ -112,8 +112,8 @@ def _rows(variant: Any) -> list[dict[str, Any]] | None:
         if not set(check.options) <= known or field is None or field.kind not in kinds:
             return None
         with speaking("en"):
-            options = {name: found() if callable(found) else found
-                       for name, found in check.options.items()}  # fmt: skip
+            options: dict[str, Any] = {name: found() if callable(found) else found
+                                       for name, found in check.options.items()}  # fmt: skip
         said = _marked if check.kind == "marks" else _predicted
         rows.append({
             "kind": check.kind, "field": field.name, "of": check.points,
