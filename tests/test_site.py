@@ -119,7 +119,8 @@ def test_a_lesson_of_the_site_does_not_lead_to_the_site(site):
 @pytest.mark.parametrize("width, scheme", [(1280, "dark"), (360, "light")])
 @pytest.mark.parametrize("page_of", ["index", "notebooks/02_tensorir_and_blocks",
                                      "primitives/reorder", "gallery/matrix_product",
-                                     "zh/index", "zh/notebooks/02_tensorir_and_blocks"])
+                                     "exercises", "zh/index",
+                                     "zh/notebooks/02_tensorir_and_blocks"])
 def test_a_page_is_usable_and_clean_for_axe(chromium, site, page_of, width, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")
     with open_page(chromium, scheme=scheme, width=width) as page:
@@ -141,6 +142,68 @@ def test_a_stepper_is_stepped_on_a_page_from_a_disk(chromium, site):
         page.get_by_role("button", name="Next").click()
         page.wait_for_function("document.querySelector('[data-mlc-kept]').innerText"
                                ".includes('sch.split')")
+
+
+@pytest.mark.browser
+def test_an_exercise_is_tried_in_its_lesson_by_keyboard_and_kept(chromium, site):
+    """On a page from a disk; another page of the site has the same answer, in its own language."""
+    from mlc_lab import exercises
+
+    variant = exercises.get("02.2").variant(0)
+    right = variant.reference
+    with open_page(chromium) as page:
+        page.goto((site / "notebooks/02_tensorir_and_blocks.html").as_uri())
+        card = page.get_by_role("group", name="Exercise 02.2")
+        page.locator("[data-mlc-kept]", has_text="02.2").first.scroll_into_view_if_needed()
+        check = card.get_by_role("button", name="Check")
+        check.press("Enter")
+        assert card.locator(".marks li.no").count() == len(variant.checks)
+        assert "nothing was filled in" in card.locator(".marks").inner_text()
+        hint = card.get_by_role("button", name="Hint 1 of 3")
+        hint.press("Enter")
+        assert card.locator(".help").count() == 1 and variant.hints[0][:20] in (
+            card.locator(".help").inner_text().replace("\n", " "))
+        for field in variant.fields:
+            card.get_by_role("radio", name=right[field.name], exact=True).first.focus()
+            page.keyboard.press("Space")
+        assert "marks of an answer before" in card.locator(".actions").inner_text()
+        check.press("Enter")
+        assert card.locator(".marks li.yes").count() == len(variant.checks)
+        said = f"{variant.points} of {variant.points} points"
+        assert said in card.locator(".points").inner_text()
+        page.reload()
+        page.locator("[data-mlc-kept]", has_text="02.2").first.scroll_into_view_if_needed()
+        assert card.locator(".marks li.yes").count() == len(variant.checks)
+        assert card.get_by_role("radio", checked=True).count() == len(variant.fields)
+        assert card.locator(".help").count() == 1 and said in card.locator(".points").inner_text()
+        page.goto((site / "zh/exercises.html").as_uri())
+        page.get_by_role("heading", name="02.2").scroll_into_view_if_needed()
+        here = page.locator(".mlc-card[aria-label*='02.2']")
+        here.wait_for()
+        assert here.locator(".marks li.yes").count() == len(variant.checks)
+        assert f"{variant.points}" in here.locator(".points").inner_text()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("folder, told", [("", "no compiler"), ("zh/", "没有编译器")])
+def test_an_exercise_that_needs_a_compiler_says_where_it_is_checked(chromium, site, folder, told):
+    with open_page(chromium) as page:
+        page.goto((site / f"{folder}notebooks/02_tensorir_and_blocks.html").as_uri())
+        page.locator("[data-mlc-kept]", has_text="02.1").first.scroll_into_view_if_needed()
+        card = page.locator(".mlc-card[aria-label*='02.1']")
+        card.get_by_role("textbox").fill("@T.prim_func")
+        card.locator("button.check").click()
+        assert told in card.locator(".marks").inner_text()
+        assert 'exercise("02.1")' in card.locator(".marks").inner_text()
+        assert "mlc-lab exercise 02.1" in card.locator(".marks").inner_text()
+        assert "0 " not in card.locator(".points").inner_text()  # it is not judged
+        for _ in range(4):
+            card.locator(".helps > button").click()
+        assert card.locator(".help").count() == 4
+        assert "T.prim_func" in card.locator(".help").last.inner_text()
+        page.reload()
+        page.locator("[data-mlc-kept]", has_text="02.1").first.scroll_into_view_if_needed()
+        assert card.get_by_role("textbox").input_value() == "@T.prim_func"
 
 
 @pytest.mark.browser

@@ -69,17 +69,26 @@ API = {
 
 
 def place(data: dict[str, Any]) -> str | None:
-    """The HTML of an output that is a view: its recording, and what is there without scripts."""
+    """The HTML of an output that is a view: its recording, and what is there without scripts. A
+    card can be tried, in the language that is read."""
+    from mlc_lab_widgets import page_card
+
     kept = data.get(VIEW)
     if kept is None:
         return None
     if kept.get("empty"):
         return ""
-    text = json.dumps(kept, separators=(",", ":")).replace("<", "\\u003c")
     fallback = data.get("text/html", "")
     fallback = fallback if isinstance(fallback, str) else "".join(fallback)
-    return (f'<div class="mlc-place" data-mlc-kept><script type="application/json">{text}</script>'
-            f"<div>{fallback}</div></div>")
+    before, behind = around(page_card.live(kept) if kept["view"] == "card" else kept)
+    return before + fallback + behind
+
+
+def around(kept: dict[str, Any]) -> tuple[str, str]:
+    """The HTML of a view before and behind what is there without scripts."""
+    text = json.dumps(kept, separators=(",", ":")).replace("<", "\\u003c")
+    return ('<div class="mlc-place" data-mlc-kept>'
+            f'<script type="application/json">{text}</script><div>', "</div></div>")
 
 
 def shown(view: Any) -> str:
@@ -176,8 +185,9 @@ def lessons(source: Path, cache: Path, only: list[str] | None, language: str = "
     state = state_of_package()
     for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
         runs = only is None or path.stem[:2] in only
-        notebook = (with_places(run_lesson(path, cache, state, language)) if runs
-                    else nbformat.read(path, as_version=4))
+        with reading(language):
+            notebook = (with_places(run_lesson(path, cache, state, language)) if runs
+                        else nbformat.read(path, as_version=4))
         notebook = nbformat.from_dict(in_language(notebook, path.stem, language))
         for cell in notebook.cells:
             if cell.cell_type == "markdown":
@@ -311,17 +321,20 @@ EXERCISES = {
 
 
 def exercise_page(source: Path, language: str = "en") -> None:
-    """The statements of all exercises."""
+    """The cards of all exercises; without scripts their statements."""
     from mlc_lab import exercises
+    from mlc_lab_widgets import page_card
 
     head, place_of = EXERCISES[language]
     parts = [head]
     with reading(language):
         for one in exercises.catalogue():
             first = one.variant(0)
+            before, behind = around(page_card.recorded(first))
             parts.append(f"## {one.id} {first.title}\n\n"
                          f"{place_of.format(lesson=one.lesson, level=one.level)}\n\n"
-                         f"{first.statement}\n")
+                         f"```{{raw}} html\n{before}\n```\n\n{first.statement}\n\n"
+                         f"```{{raw}} html\n{behind}\n```\n")
     (source / "exercises.md").write_text("\n".join(parts), encoding="utf-8")
 
 

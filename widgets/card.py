@@ -100,7 +100,7 @@ class Card(View):
         start: Any = {} if variant.exercise.kind == "prediction" else ""
         if known is not None and isinstance(known.answer, type(start)):
             start = known.answer
-        super().__init__(task=_task(variant, known), answer={"value": start, "n": 0}, **traits)
+        super().__init__(task=task_of(variant, known), answer={"value": start, "n": 0}, **traits)
 
     # ------------------------------------------------------------------------- from Python
 
@@ -297,7 +297,7 @@ def _picture(task: dict[str, Any], result: Result | None) -> str:
     return picture.task(f"{task['id']} {task['title']}", task["program"].splitlines(), rows)
 
 
-def _task(variant: Any, known: Any) -> dict[str, Any]:
+def task_of(variant: Any, known: Any) -> dict[str, Any]:
     """What is asked, as plain data; nothing of it says how it is solved."""
     one = variant.exercise
     outdated = known is not None and known.outdated(one.id)
@@ -344,7 +344,7 @@ def exercise(id: str, seed: int | str = 0, folder: Any = None, hint_cost: int = 
 def kept(variant: Any, answer: Any, result: Result, solution: bool = False
          ) -> tuple[dict[str, Any], str]:
     """A card with an answer and its marks, for `page_of`: values, and a form without scripts."""
-    task = _task(variant, None)
+    task = task_of(variant, None)
     hints = [*variant.hints, as_text(variant.reference)] if solution else []
     if variant.exercise.kind == "prediction":
         value: Any = _shown(variant, answer)
@@ -395,4 +395,4 @@ def page_of(cards: list[tuple[dict[str, Any], str]], title: str, head: str = "")
     return made.replace("</h1>", "</h1>" + head, 1)
 
 
-__all__ = ["Card", "exercise", "kept", "page_of"]
+__all__ = ["Card", "exercise", "kept", "page_of", "task_of"]

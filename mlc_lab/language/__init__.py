@@ -105,7 +105,7 @@ def filled(message: str, domain: str, language: str | None = None) -> str:
 #: characters of words that a text has which fits others by chance
 _SHORT = 10
 #: what ends a sentence and parts its clauses, in each language
-_PARTED = {"zh": ("。", "；")}
+PARTED = {"en": (". ", "; "), "zh": ("。", "；")}
 _COLON = {"zh": "："}
 
 
@@ -125,7 +125,7 @@ def told(message: str, domain: str, language: str | None = None) -> str:
     said = text(message, domain, language)
     if said != message:
         return said
-    end, comma = _PARTED[language]
+    end, comma = PARTED[language]
     if message.endswith(".") and not message.endswith(".."):
         said = told(message[:-1], domain, language)
         return message if said == message[:-1] else said + end
@@ -140,11 +140,23 @@ def told(message: str, domain: str, language: str | None = None) -> str:
 
 def _apart(message: str, mark: str, there: str, domain: str, language: str) -> str | None:
     """A text part by part, if there are several and one is known."""
-    parts = message.split(mark)
+    parts = _outside(message, mark)
     if len(parts) == 1:
         return None
     made = [told(part, domain, language) for part in parts]
     return there.join(made) if made != parts else None
+
+
+def _outside(message: str, mark: str) -> list[str]:
+    """The parts of a text between marks, of which those in brackets part nothing."""
+    parts = [""]
+    for piece in message.split(mark):
+        if parts[-1].count("(") > parts[-1].count(")"):
+            parts[-1] += mark + piece
+        else:
+            parts.append(piece)
+    balanced = parts[-1].count("(") <= parts[-1].count(")")
+    return parts[1:] if balanced else message.split(mark)
 
 
 def _matched(message: str, domain: str, language: str, without: str | None = None) -> str | None:
@@ -161,13 +173,18 @@ def _matched(message: str, domain: str, language: str, without: str | None = Non
 
 
 def _headed(message: str, domain: str, language: str) -> str | None:
-    """A text that begins with one that ends in a colon, or with one that a colon may follow."""
+    """A text that begins with one that ends in a colon, or with one that a colon may follow, or
+    with a name of which something known is said."""
     head, colon, rest = message.partition(": ")
+    if not colon:
+        return None
     said = text(head + ":", domain, language)
     if said == head + ":":
         said = (_matched(head, domain, language) or head) + _COLON[language]
-    return (said + told(rest, domain, language)
-            if colon and said != head + _COLON[language] else None)
+    told_rest = told(rest, domain, language)
+    if said == head + _COLON[language] and (" " in head or told_rest == rest):
+        return None
+    return said + told_rest
 
 
 def _bracketed(message: str, domain: str, language: str) -> str | None:
@@ -186,4 +203,5 @@ def texts(domain: str, language: str) -> dict[str, str]:
 
 
 __all__ = [
-    "FOLDER", "LANGUAGES", "VARIABLE", "chosen", "filled", "speaking", "text", "texts", "told"]
+    "FOLDER", "LANGUAGES", "PARTED", "VARIABLE", "chosen", "filled", "speaking", "text", "texts",
+    "told"]

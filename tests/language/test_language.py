@@ -94,6 +94,11 @@ def test_a_text_of_several_is_told_part_by_part(chinese):
         "在循环里：\n  why: x\n没有人写过它")
     assert language.told("x is 1, not 2: nobody wrote it", "some") == "x 是 1，不是 2：没有人写过它"
     assert language.told("nobody wrote it", "some", "en") == "nobody wrote it"
+    # a name; and what stands in brackets stays in them
+    assert language.told("x: nobody wrote it", "some") == "x：没有人写过它"
+    assert language.told("so there: nobody wrote it", "some") == "so there: nobody wrote it"
+    assert language.told("f (nobody wrote it; so. nobody wrote it); nobody wrote it", "some") == (
+        "f（没有人写过它；so。没有人写过它）；没有人写过它")
 
 
 @pytest.mark.parametrize("id", [

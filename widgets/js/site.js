@@ -5,6 +5,7 @@
 
 import { address, style, valuesOf } from "./kept.js";
 import { PageModel } from "./page.js";
+import { PageCard } from "./page_card.js";
 
 const BASE = document.currentScript instanceof HTMLScriptElement ? document.currentScript.src : "";
 
@@ -51,7 +52,7 @@ async function draw(place) {
       style(kept?.styles, BASE),
     ]);
     const el = document.createElement("div");
-    view.render({ model: new PageModel(values), el });
+    view.render({ model: values.page ? new PageCard(values) : new PageModel(values), el });
     before?.replaceWith(el);
   } catch (error) {
     console.error(error); // what stands there without scripts stays

@@ -740,6 +740,37 @@ declare namespace Data {
     n: number;
   }
 
+  // -- page_card.py
+
+  /** What a page of the site has to answer for a card. */
+  interface CardPage {
+    version: string;
+    hints: string[];
+    solution: string;
+    error: { message: string; hint: string; line: number };
+    /** Where a page can check: the rows, and what is said of any value. */
+    rows?: (PageTruth & { kind: string; field: string; title: string; of: number })[];
+    words: Record<string, string>;
+  }
+
+  /** What is right in a row, and what is told of what is not. */
+  interface PageTruth {
+    equals: any;
+    within?: number;
+    why: string;
+    says?: [unknown, string][];
+    about?: Record<string, string>;
+  }
+
+  /** What a check finds: see `mlc_lab/exercises/result.py`. */
+  interface PageFound {
+    passed: boolean;
+    says: string;
+    /** Of the points: a number of them, and of how many. */
+    part?: [number, number];
+    place?: MarksRow["place"];
+  }
+
   // -- class_report.py
 
   interface ClassExercise {

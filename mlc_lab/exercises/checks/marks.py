@@ -7,6 +7,7 @@ points, rounded down, and not less than none (`pictures.share`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..pictures import marks_in, share
@@ -35,8 +36,8 @@ def marks(answer: Answer, variant: Variant, *, field: str, equals: Any, why: Any
     more, less = ([p for p in a if p not in set(b)] for a, b in ((given, right), (right, given)))
     if not more and not less:
         return Found(True, why)
-    says = [*(f"{name} is marked, and should not be{_because(about, name)}" for name in more[:1]),
-            *(f"{name} is missing{_because(about, name)}" for name in less[:1])]
+    says = [*(is_wrong(name, about) for name in more[:1]),
+            *(is_missing(name, about) for name in less[:1])]
     counts = f"{len(given) - len(more)} of {len(right)} are right, {len(more)} wrong"
     return Found(False, f"{'; '.join(says)}. {counts}",
                  {"field": field, "wrong": more[0] if more else "",
@@ -44,9 +45,19 @@ def marks(answer: Answer, variant: Variant, *, field: str, equals: Any, why: Any
                  part=share(right, given))
 
 
+def is_wrong(name: str, about: Mapping[str, str] | None) -> str:
+    """What is told of a place that is marked and should not be."""
+    return f"{name} is marked, and should not be{_because(about, name)}"
+
+
+def is_missing(name: str, about: Mapping[str, str] | None) -> str:
+    """What is told of a place that should be marked and is not."""
+    return f"{name} is missing{_because(about, name)}"
+
+
 def _because(about: Any, name: str) -> str:
     known = (about or {}).get(name)
     return f" ({known})" if known else ""
 
 
-__all__ = ["marks"]
+__all__ = ["is_missing", "is_wrong", "marks"]

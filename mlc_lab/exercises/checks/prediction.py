@@ -36,14 +36,15 @@ def prediction(answer: Answer, variant: Variant, *, field: str, equals: Any,
         return Found(False, known)
     if isinstance(given, list) and is_set:
         more, less = set(given) - set(equals), set(equals) - set(given)
-        parts = [f"too many: {', '.join(sorted(more))}"] * bool(more)
+        parts = ["too many: " + ", ".join(sorted(more))] * bool(more)
         parts += [f"{len(less)} missing"] * bool(less)
         parts += [f"{name}: {about[name]}" for name in sorted(more) if name in (about or {})]
         return Found(False, f"not these: {'; '.join(parts)}")
     if isinstance(given, (int, float)):
         return Found(False, f"{given} is too {'large' if given > equals else 'small'}")
-    known = (about or {}).get(given) if isinstance(given, str) else None
-    return Found(False, known or f"not {given if isinstance(given, str) else ', '.join(given)}")
+    if isinstance(given, list):
+        return Found(False, f"not in this order: {', '.join(given)}")
+    return Found(False, (about or {}).get(given) or f"not {given}")
 
 
 __all__ = ["prediction"]
