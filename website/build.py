@@ -29,6 +29,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from html import escape
 from pathlib import Path
@@ -120,9 +121,11 @@ def run_lesson(path: Path, cache: Path, state: str, language: str) -> nbformat.N
     if not kept.exists():
         print(f"running {path.name} in {language}", flush=True)
         notebook = nbformat.read(path, as_version=4)
-        NotebookClient(notebook, timeout=900, kernel_name="python3",
-                       resources={"metadata": {"path": str(path.parent)}},
-                       ).execute(env={**os.environ, VARIABLE: language})  # fmt: skip
+        # a home of its own: cards show no answers of whoever builds the site
+        with tempfile.TemporaryDirectory() as home:
+            NotebookClient(notebook, timeout=900, kernel_name="python3",
+                           resources={"metadata": {"path": str(path.parent)}}).execute(
+                env={**os.environ, VARIABLE: language, "MLC_LAB_HOME": home})
         cache.mkdir(parents=True, exist_ok=True)
         for old in cache.glob(f"{path.stem}-{language}-*.ipynb"):
             old.unlink()
