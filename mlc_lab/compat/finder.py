@@ -118,6 +118,7 @@ class Explainer(MetaPathFinder):
         if base != "mlc_lab":
             return None
         for there, here in {**ALIASES, dotted: dotted}.items():
-            if here == dotted and reason(f"tvm.{there}", name):
-                raise not_here(f"tvm.{there}.{name}")
+            where = f"tvm.{there}".rstrip(".")
+            if here == dotted and reason(where, name):
+                raise not_here(f"{where}.{name}")
         return None

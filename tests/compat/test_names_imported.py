@@ -127,6 +127,7 @@ def test_a_missing_name_says_so_by_itself(line, name):
     ("from tvm.script.parser._core import doc", "parser._core"),
     ("from tvm.topi.nn import bitserial_dense", "bitserial_dense.*several times"),
     ("import tvm.relax.distributed", "tvm.relax.distributed.*several devices"),
+    ("from tvm import rpc", r"tvm\.rpc is not part.*C\+\+ core"),
     ("from tvm.ir import TensorAffineType", "TensorAffineType.*struct info"),
     ("from tvm.relax.frontend.nn.llm import tree_attn", "draft tokens")])
 def test_a_name_that_is_not_planned_says_why(line, words):
