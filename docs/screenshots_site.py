@@ -1,4 +1,4 @@
-"""Makes the picture of the site in docs/images: lessons in English and Chinese, light and dark, on a
+"""Makes the picture of the site in docs/images: lessons in both languages, light and dark, on a
 desktop's and a phone's width.
 
     python dev.py site
