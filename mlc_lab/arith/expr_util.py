@@ -17,7 +17,8 @@ from ..tir.expr import (
     Select, SizeVar, StringImm, Sub, Var, int32,
 )
 
-_P, _T = ParamSpec("_P"), TypeVar("_T")
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
 
 TRUE = IntImm("bool", 1)
 FALSE = IntImm("bool", 0)

@@ -51,7 +51,10 @@ class NoBounds(ValueError):
 
 def map_ranges(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer | None = None
                ) -> list[Range]:
-    """The ranges of the final indices as the initial ones run over `ranges`, none of them empty."""
+    """The ranges of the final indices as the initial ones run over `ranges`, none of them empty.
+
+    Raises NoBounds, and DoesNotFit where a bound is larger than its type can hold.
+    """
     analyzer = new_analyzer(analyzer)
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
     with contextlib.ExitStack() as known:
@@ -64,7 +67,7 @@ def _mapped_ranges(index_map: IndexMap, doms: dict[Var, Range], analyzer: Analyz
                    ) -> list[Range]:
     out = []
     for index in index_map.final_indices:
-        found = eval_set(index, doms, analyzer)
+        found = eval_set(index, doms, analyzer, must_fit=True)
         if not (found.has_lower_bound() and found.has_upper_bound()):
             raise NoBounds(f"the values of index {index!r} have no bounds")
         low = analyzer.simplify(found.min_value)

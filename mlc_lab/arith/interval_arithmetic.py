@@ -25,13 +25,15 @@ if TYPE_CHECKING:
     from .analyzer import Analyzer
 
 
-def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = None) -> IntSet:
+def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = None,
+             must_fit: bool = False) -> IntSet:
     """The values of an expression (or of a Range) as variables run over `dom_map`.
 
     `dom_map` maps Vars to IntSets or Ranges, whose bounds may mention other variables of it. The
-    result is an interval that contains every value; it may contain more.
+    result is an interval that contains every value; it may contain more. Where a bound does not fit
+    its type there is none, or with `must_fit` DoesNotFit is raised.
     """
-    walker = _Evaluator(dom_map, analyzer_or_new(analyzer))
+    walker = _Evaluator(dom_map, analyzer_or_new(analyzer), must_fit)
     if isinstance(e, Range):
         low = walker.of(e.min)
         if type(e.extent) is IntImm:
@@ -47,8 +49,9 @@ def eval_set(e: Any, dom_map: Mapping[Var, Any], analyzer: Analyzer | None = Non
 class _Evaluator:
     """The sets of expressions while variables run over `domains`; what is found is kept."""
 
-    def __init__(self, dom_map: Mapping[Any, Any], analyzer: Analyzer) -> None:
+    def __init__(self, dom_map: Mapping[Any, Any], analyzer: Analyzer, must_fit: bool) -> None:
         self.domains = dom_map
+        self.must_fit = must_fit
         self.analyzer = analyzer
         self.sets: dict[PrimExpr, IntSet] = {}
         self.depth = 0
@@ -65,8 +68,14 @@ class _Evaluator:
             return self.unknown(e)
         try:
             return visit(self, e)
-        except DoesNotFit:  # a bound that its type does not hold is none
-            return IntSet.everything()
+        except DoesNotFit:
+            return self.unfit()
+
+    def unfit(self) -> IntSet:
+        """What a set is of which a bound does not fit its type."""
+        if self.must_fit:
+            raise DoesNotFit
+        return IntSet.everything()
 
     def of_var(self, var: PrimExpr) -> IntSet:
         found = self.sets.get(var)
@@ -105,7 +114,7 @@ class _Evaluator:
             low = s.min_value if is_infinite(s.min_value) else plus(s.min_value, c)
             high = s.max_value if is_infinite(s.max_value) else plus(s.max_value, c)
         except DoesNotFit:
-            return IntSet.everything()
+            return self.unfit()
         return IntSet(low, high)
 
 

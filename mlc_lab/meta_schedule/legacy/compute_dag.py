@@ -52,7 +52,7 @@ class ComputeDAG:
     def apply_steps_from_state(self, state: State | StateObject) -> tuple[Schedule, list[Tensor]]:
         """(schedule of te, arguments) of the steps of a state. ValueError where the search is to
         choose a size."""
-        given: StateObject = getattr(state, "state_object", state)
+        given = state.state_object if isinstance(state, State) else state
         for step in given.transform_steps:
             if step.kind == "split" and None in step.args[1]:
                 raise ValueError(f"{step!r} leaves its sizes to the search; give them as numbers "
