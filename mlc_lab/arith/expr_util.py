@@ -47,7 +47,7 @@ def imm(value: int, dtype: str) -> IntImm:
     raise DoesNotFit
 
 
-def fitting_or(otherwise: Callable[[], _T]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+def fitting_or(otherwise: Callable[[], Any]) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
     """Decorates a function that gives `otherwise()` where a constant does not fit its type."""
 
     def decorate(func: Callable[_P, _T]) -> Callable[_P, _T]:
