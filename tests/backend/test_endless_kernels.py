@@ -10,6 +10,7 @@ import enum
 import os
 import subprocess
 import sys
+import signal
 import threading
 from types import SimpleNamespace
 
@@ -332,9 +333,14 @@ def test_ctrl_c_stops_one(simulated, monkeypatch):
     rt = tvm.build(from_source(ENDLESS), target="cuda")
     rt["main"](tvm.nd.array(np.zeros(32, "int32"), simulated))  # so that it is compiled
     held = tvm.nd.array(np.ones(32, "int32"), simulated)
-    timer = threading.Timer(0.3, _thread.interrupt_main)
-    timer.start()
-    with pytest.raises(KeyboardInterrupt):
-        rt["main"](held)
-    timer.join()
+    # a shell that starts tests in the background has it ignored
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        timer = threading.Timer(0.3, _thread.interrupt_main)
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            rt["main"](held)
+        timer.join()
+    finally:
+        signal.signal(signal.SIGINT, before)
     rt["main"](tvm.nd.array(np.zeros(32, "int32"), simulated))
