@@ -22,6 +22,17 @@ from mlc_lab.exercises.room.room import Refused, Room
 from mlc_lab.exercises.room.slow import Slow
 from mlc_lab.reading import DataError
 
+
+@pytest.fixture(autouse=True)
+def no_loop_of_a_browser():
+    """A browser that an earlier test has opened keeps its event loop running in this thread, where
+    none of another can run then (`asyncio.run` refuses): it is set aside meanwhile."""
+    browsers = asyncio._get_running_loop()
+    asyncio._set_running_loop(None)
+    yield
+    asyncio._set_running_loop(browsers)
+
+
 FIRST, SECOND = "recording 0, step 1", "recording 0, step 2"
 LEGAL = {"legal": "legal"}
 
