@@ -108,9 +108,10 @@ class Replay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        while len(_FREE) >= _KINDS:
+        kind = self.hierarchy, self.cores
+        if kind not in _FREE and len(_FREE) >= _KINDS:
             _FREE.pop(next(iter(_FREE)), None)
-        _FREE.setdefault((self.hierarchy, self.cores), []).append(self._simulator)
+        _FREE.setdefault(kind, []).append(self._simulator)
         del self._simulator
 
     def feed(self, addresses: Any, nbytes: Any, writes: Any, cores: Any = 0) -> Simulation:

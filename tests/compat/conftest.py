@@ -5,13 +5,8 @@ import pytest
 from .seeds import PRELUDE, Notebook
 
 
-@pytest.fixture(autouse=True)
-def _tvm_is_this_package(names_of_tvm):
-    """Tests here import by TVM's names, whichever test was run before."""
-
-
 @pytest.fixture
-def notebook():
+def notebook(names_of_tvm):
     """A notebook in which `import tvm` means this package."""
     cells = Notebook()
     cells(PRELUDE)
