@@ -200,8 +200,8 @@ def import_graph():
 
 
 def test_no_module_imports_one_that_imports_it():
-    """Imports inside of functions count, and those by name: what a file asks of those that are built
-    on it is a row of `extensions.py`."""
+    """Imports inside of functions count, and those by name: what a file asks of those that are
+    built on it is a row of `extensions.py`."""
     try:
         tuple(graphlib.TopologicalSorter(import_graph()).static_order())
     except graphlib.CycleError as error:
