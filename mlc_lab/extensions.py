@@ -71,6 +71,7 @@ ROWS: dict[str, str] = {
     "get_static_type": "mlc_lab.relax.analysis:get_static_type",
     "inline_functions":
         "mlc_lab.relax.transform.inline_private_functions:inline_functions",
+    "operators of Relax": "mlc_lab.relax.op",
     "shape_of": "mlc_lab.relax.op:shape_of",
     "attributes of a call": "mlc_lab.relax.op.registry:default_attrs",
     "infer_call": "mlc_lab.relax.op.registry:infer_call",

@@ -82,8 +82,21 @@ def is_type_checking(node):
     return getattr(test, "id", getattr(test, "attr", None)) == "TYPE_CHECKING"
 
 
+def imported_by_name(call):
+    """The module of ours that `import_module("...")` loads, or None for another call."""
+    function = getattr(call.func, "attr", getattr(call.func, "id", ""))
+    if function.lstrip("_") not in ("import_module", "import__") or not call.args:
+        return None
+    name = call.args[0]
+    ours = isinstance(name, ast.Constant) and str(name.value).startswith("mlc_lab.")
+    return name.value if ours else None
+
+
 def imports(tree, module, is_package):
-    """Yields (line, dotted name imported, names of the functions it stands in)."""
+    """Yields (line, dotted name imported, names of the functions it stands in).
+
+    `import_module("...")` is an import too.
+    """
 
     def resolve(node):
         if not node.level:
@@ -107,6 +120,8 @@ def imports(tree, module, is_package):
             elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 yield from walk(child, (*functions, child.name))
             else:
+                if isinstance(child, ast.Call) and (name := imported_by_name(child)):
+                    yield child.lineno, name, functions
                 yield from walk(child, functions)
 
     yield from walk(tree, ())
@@ -185,8 +200,8 @@ def import_graph():
 
 
 def test_no_module_imports_one_that_imports_it():
-    """Imports inside of functions count: what a file asks of those that are built on it is a row of
-    `extensions.py`."""
+    """Imports inside of functions count, and those by name: what a file asks of those that are
+    built on it is a row of `extensions.py`."""
     try:
         tuple(graphlib.TopologicalSorter(import_graph()).static_order())
     except graphlib.CycleError as error:
@@ -201,9 +216,12 @@ def test_every_row_of_the_extensions_is_asked_for():
 
 
 def test_an_upward_import_is_found(tmp_path):
-    source = "def f():\n    from ..schedule import Schedule\n    from mlc_lab import build\n"
+    source = (
+        "def f():\n    from ..schedule import Schedule\n    from mlc_lab import build\n"
+        "    importlib.import_module('mlc_lab.tir.op')\n"
+    )
     found = {name for _, name, _ in imports(ast.parse(source), "mlc_lab.tir.expr", False)}
-    assert found == {"mlc_lab.schedule.Schedule", "mlc_lab.build"}
+    assert found == {"mlc_lab.schedule.Schedule", "mlc_lab.build", "mlc_lab.tir.op"}
     assert "schedule" not in allowed("tir")
     (named,) = named_modules(ast.parse('x = "mlc_lab.schedule:Schedule"'))
     assert named == (1, "mlc_lab.schedule")

@@ -59,6 +59,9 @@ def test_the_sdist_has_what_tests_and_builds_need(sdist):
                  "tests/widgets/golden_recording.json", "benchmarks/kernels.py",
                  "docs/architecture.md", "docs/images/stepper-light.png"):
         assert name in names, name
+    wanted = {f"translations/{p.relative_to(ROOT / 'translations').as_posix()}"
+              for p in (ROOT / "translations").rglob("*.p[oy]")} | {".ci/run"}
+    assert wanted - names == set()
     assert not [name for name in names if name.endswith(".pyc") or ".venv" in name]
 
 

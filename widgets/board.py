@@ -128,7 +128,8 @@ class TuningBoard(View):
 
         self._out = ipywidgets.Output()
         super()._ipython_display_()
-        place = {**self._out._repr_mimebundle_(), "text/plain": "", saved.MIME: saved.NOTHING}
+        made = self._out._repr_mimebundle_() or {}
+        place = {**made, "text/plain": "", saved.MIME: saved.NOTHING}
         display(place, raw=True)
 
 

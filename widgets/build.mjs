@@ -4,10 +4,10 @@
 //
 // Every file of js/ that has a default export is a view; `page.js` is what stands beside a view on a
 // page without a kernel, `kernel.js` in a notebook; `site.js` draws views on the pages of the site.
-// `labextension.js` // becomes what JupyterLab loads, in labextension/. A bundle is one script that makes a variable of
-// one name, so that the same file serves a notebook, which wants a module, and a page, which has the
-// text inside (see bundle.py). Its first line has a digest of the files it was made from, by which a
-// test tells without node whether the bundle is current.
+// `labextension.js` becomes what JupyterLab loads, in labextension/. A bundle is one script that
+// makes a variable of one name, so that the same file serves a notebook, which wants a module, and a
+// page, which has the text inside (see bundle.py). Its first line has a digest of the files it was
+// made from, by which a test tells without node whether the bundle is current.
 
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -124,9 +124,9 @@ def compare(first: Any, second: Any, title: str | None = None,
         names = [name for name in found if name] if len(set(found)) == 2 else None
         names = names if names and len(names) == 2 else None
 
-    recordings = [one if hasattr(one, "programs") else record(one).recording
-                  for one in (first, second)]  # fmt: skip
-    return Compare(*recordings, title, names)
+    left, right = (one if hasattr(one, "programs") else record(one).recording
+                   for one in (first, second))  # fmt: skip
+    return Compare(left, right, title, names)
 
 
 def _variable(value: Any, scope: dict[str, Any]) -> str:

@@ -185,6 +185,11 @@ def _head(scene: Scene, recording: Any, number: int) -> float:
     return y + GAP
 
 
+def _places(row: Row) -> tuple[int, int]:
+    """The numbers of a row's lines in both programs, -1 where there is none."""
+    return row.left, row.right
+
+
 def program(recording: Any, number: int, theme: str = "light") -> Scene:
     """The programs before and after a step, side by side, unchanged parts folded."""
     scene = Scene(theme)
@@ -199,8 +204,8 @@ def program(recording: Any, number: int, theme: str = "light") -> Scene:
     columns = 1 if step.before == step.after else 2
     widths = []
     for side in range(columns):
-        lengths = [len(_cut(texts[side][row[side]])) for row in shown
-                   if isinstance(row, Row) and row[side] >= 0]  # fmt: skip
+        lengths = [len(_cut(texts[side][_places(row)[side]])) for row in shown
+                   if isinstance(row, Row) and _places(row)[side] >= 0]  # fmt: skip
         widths.append(24 + CHAR * max(lengths, default=10) + 8)
     x = PAD
     for side in range(columns):
@@ -211,7 +216,7 @@ def program(recording: Any, number: int, theme: str = "light") -> Scene:
                 scene.rectangle(x + 1, y, widths[side] - 2, ROW, "soft")
                 scene.text(x + 24, y + 13, f"⋯ {row} unchanged lines" if side == 0 else "⋯", "dim")
                 continue
-            line, mark = row[side], row[2 + side]
+            line, mark = _places(row)[side], (row.left_mark, row.right_mark)[side]
             if mark:
                 scene.rectangle(x + 1, y, widths[side] - 2, ROW, mark)
                 scene.text(x + 8, y + 13, SIGNS[mark], f"{mark}-ink", True)

@@ -86,8 +86,9 @@ class ClassReport(View):
     def _open(self, wanted: dict[str, Any]) -> None:
         self.comparison, self.trouble = {}, ""
         number, id = wanted.get("student"), wanted.get("exercise")
-        known = isinstance(number, int) and 0 <= number < len(self.graded)
-        one = self.graded[number] if known else None
+        one = None
+        if isinstance(number, int) and 0 <= number < len(self.graded):
+            one = self.graded[number]
         if one is None or id not in one.answers or id not in one.results:
             self.trouble = "there is no such answer"
             return

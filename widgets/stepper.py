@@ -53,7 +53,7 @@ class Stepper(StepView):
     guess = traitlets.Bool(False).tag(sync=True)
     guesses = traitlets.Dict().tag(sync=True)
     target = traitlets.Unicode("llvm")
-    _code = traitlets.Dict()
+    _code: Any = traitlets.Dict()
 
     def __init__(self, recording: Any, step: int = 0, **traits: Any) -> None:
         """`recording` is an `mlc_lab.observe.recording.Recording`; `step` the one shown first."""
@@ -137,8 +137,9 @@ class Stepper(StepView):
                        "no programs to run"})
             return
         made = recording.measurement
-        options = {"sizes": made.sizes, "target": made.target, "trusted": made.trusted,
-                   "isolate": made.isolate} if made is not None else {"isolate": True}
+        options: dict[str, Any] = {"isolate": True} if made is None else {
+            "sizes": made.sizes, "target": made.target, "trusted": made.trusted,
+            "isolate": made.isolate}
         for number in count_each(recording, modules, caches, budget_s=budget_s, **options):
             cost = recording.programs[number].cost or {}
             self.send({"type": "counts", "program": number, "counts": cost.get("counts"),

@@ -6,40 +6,44 @@ widgets can be defined, and say what is missing when one is made.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
+if TYPE_CHECKING:
     import traitlets
     from anywidget import AnyWidget
-except ImportError as _error:
-    _MISSING = (
-        f"the notebook views need {_error.name}, which is not installed.\n"
-        "Install it with:  pip install 'mlc-lab[lab]'\n"
-        "Without it, `html(path)` writes the same view as an HTML page."
-    )
+else:
+    try:
+        import traitlets
+        from anywidget import AnyWidget
+    except ImportError as _error:
+        _MISSING = (
+            f"the notebook views need {_error.name}, which is not installed.\n"
+            "Install it with:  pip install 'mlc-lab[lab]'\n"
+            "Without it, `html(path)` writes the same view as an HTML page."
+        )
 
-    class AnyWidget:  # type: ignore[no-redef]
-        """A widget that cannot be made."""
+        class AnyWidget:
+            """A widget that cannot be made."""
 
-        def __init__(self, *_: Any, **__: Any) -> None:
-            raise ImportError(_MISSING)
+            def __init__(self, *_: Any, **__: Any) -> None:
+                raise ImportError(_MISSING)
 
-    class _Trait:
-        def __init__(self, *_: Any, **__: Any) -> None:
-            pass
+        class _Trait:
+            def __init__(self, *_: Any, **__: Any) -> None:
+                pass
 
-        def tag(self, **_: Any) -> _Trait:
-            return self
+            def tag(self, **_: Any) -> _Trait:
+                return self
 
-    class traitlets:  # type: ignore[no-redef]
-        """The traits that views have."""
+        class traitlets:
+            """The traits that views have."""
 
-        Bool = Dict = Enum = Int = List = Unicode = _Trait
+            Bool = Dict = Enum = Int = List = Unicode = _Trait
 
-        @staticmethod
-        def observe(*_: str) -> Any:
-            return lambda method: method
+            @staticmethod
+            def observe(*_: str) -> Any:
+                return lambda method: method
 
-        validate = default = observe
+            validate = default = observe
 
 __all__ = ["AnyWidget", "traitlets"]

@@ -146,6 +146,7 @@ class StepView(View):
     """
 
     step = traitlets.Int(0).tag(sync=True)
+    source: Any
 
     def _steps(self) -> int:
         """How many steps there are; 0 while that is not known."""

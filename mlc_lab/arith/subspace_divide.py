@@ -62,6 +62,10 @@ def subspace_divide(bindings: Sequence[Any], input_iters: Mapping[Var, Range],
     return out
 
 
+def _as_split(value: Any, extent: Number) -> IterSplitExpr:
+    return value if isinstance(value, IterSplitExpr) else IterSplitExpr(IterMark(value, extent))
+
+
 def _mark(value: Any, extent: Number, dtype: str) -> IterMark:
     if isinstance(value, IterSplitExpr):
         value = IterSumExpr([value], 0, dtype)
@@ -112,10 +116,10 @@ class _Divider:
             if division.side == "inner":
                 if outer_args and not n.equal(division.inner_extent, 1):
                     raise Unresolved("inner iterators lie above outer ones")
-                new = self._split(division.inner, division.inner_extent, dtype)
+                new = _as_split(division.inner, division.inner_extent)
                 inner_args.append(new)
             elif division.side == "outer":
-                new = self._split(division.outer, division.outer_extent, dtype)
+                new = _as_split(division.outer, division.outer_extent)
                 outer_args.append(new)
             else:
                 raise Unresolved("an iterator belongs to both spaces")
@@ -146,11 +150,6 @@ class _Divider:
 
     def _sum(self, value: Any, dtype: str) -> IterSumExpr:
         return value if isinstance(value, IterSumExpr) else IterSumExpr([value], 0, dtype)
-
-    def _split(self, value: Any, extent: Number, dtype: str) -> IterSplitExpr:
-        if isinstance(value, IterSplitExpr):
-            return value
-        return IterSplitExpr(IterMark(value, extent))
 
     def _stack(self, args: list[IterSplitExpr], base: Number,
                dtype: str) -> tuple[IterSumExpr, Number]:
@@ -188,11 +187,9 @@ class _Divider:
         if not (type(source.base) is int and source.base == 0):
             # conditions hold it back to values from 0 on: the base is no first value of its own
             if whole.side == "outer":
-                whole = whole._replace(outer=self._split(whole.outer, whole.outer_extent,
-                                                         source.dtype))
+                whole = whole._replace(outer=_as_split(whole.outer, whole.outer_extent))
             else:
-                whole = whole._replace(inner=self._split(whole.inner, whole.inner_extent,
-                                                         source.dtype))
+                whole = whole._replace(inner=_as_split(whole.inner, whole.inner_extent))
         if len(splits) == 1:
             split = splits[0]
             if n.equal(split.lower_factor, 1) and n.equal(split.extent, mark.extent):

@@ -9,7 +9,7 @@ floats and bools; what makes them int32 or float16 is that every result is *roun
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Sequence
 
 import numpy as np
 
@@ -345,11 +345,3 @@ def _shape_text(buffer: Buffer) -> str:
     return "(" + ", ".join(
         str(as_int(d)) if as_int(d) is not None else getattr(d, "name", repr(d))
         for d in buffer.shape) + ("," if len(buffer.shape) == 1 else "") + ")"
-
-
-def free_sizes(values: Mapping[Var, Any], wanted: Sequence[Var], name: str) -> None:
-    """Raise if a variable that is used was given no value by the arguments."""
-    for var in wanted:
-        if var not in values:
-            raise InterpError(f"{name}: the variable {var.name} is used but neither a parameter "
-                              "nor the size of an argument")

@@ -41,11 +41,6 @@ class Continue(Exception):
     """continue_loop"""
 
 
-def has_thread_extent(body: Any) -> bool:
-    """Whether a GPU kernel occurs under `body`."""
-    return any(type(s) is S.AttrStmt and s.attr_key == "thread_extent" for s in pre_order(body))
-
-
 def _is_barrier(e: Any) -> bool:
     return type(e) is Call and isinstance(e.op, Op) and e.op.name in _BARRIERS
 

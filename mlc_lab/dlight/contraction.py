@@ -278,7 +278,7 @@ def _canonical(sch: Schedule, stage: Stage, roles: Roles, plan: _Plan) -> dict[s
     count = {"batch": len(roles.batch), "rows": len(roles.rows), "columns": len(columns) + 1,
              "lane": place[plan.joined[-1]]}
     if len(plan.joined) > 1:
-        _join_consumer(sch, stage, plan, place, join)
+        _join_consumer(sch, stage, plan, join)
         sch.transform_block_layout(stage.rv, remap)
         count["lane"] = count["batch"] + count["rows"] + count["columns"] - 1
     elif [*roles.batch, *roles.rows, *roles.columns, *roles.reduced] != order:
@@ -288,8 +288,7 @@ def _canonical(sch: Schedule, stage: Stage, roles: Roles, plan: _Plan) -> dict[s
     return count
 
 
-def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, place: dict[Var, int],
-                   join: Any) -> None:
+def _join_consumer(sch: Schedule, stage: Stage, plan: _Plan, join: Any) -> None:
     """The result between the block and what follows, and the loops of what follows, joined."""
     consumers = sch.get_consumers(stage.rv)
     if not consumers:

@@ -328,7 +328,7 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
             sch.parallel(outputs[0][0])
         return
     others = [x for x, _ in outputs if x is not along]
-    streams = not below and adder is None and _reads_rows(sch, stage, extent, lanes, sums)
+    streams = not below and adder is None and _reads_rows(stage, extent, lanes, sums)
     in_registers = streams and extent is not None and extent <= _REGISTERS * lanes and not threads
     cache_block = _block_in_cache(extent, lanes, machine.cores if threads else 1) if (
         extent is not None and streams and not in_registers) else 0
@@ -385,7 +385,7 @@ def _depth(extent: int | None) -> int:
     return next((d for d in _DEPTHS if extent is not None and extent % d == 0), 0)
 
 
-def _reads_rows(sch: Schedule, stage: Stage, extent: int | None, lanes: int, sums: list) -> bool:
+def _reads_rows(stage: Stage, extent: int | None, lanes: int, sums: list) -> bool:
     """Whether what is summed are the rows of a matrix that is larger than the cache, each longer
     than the accumulators that hide the latency.
 

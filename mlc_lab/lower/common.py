@@ -12,7 +12,7 @@ from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..tir.expr import (
-    Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Range, StringImm, Sub, Var,
+    Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Range, Sub, Var,
 )
 from ..tir.function import PrimFunc
 from ..tir.functor import pre_order
@@ -48,11 +48,6 @@ def annotation_int(value: Any, default: int = 0) -> int:
     """The int an annotation holds."""
     found = as_int(value)
     return default if found is None else found
-
-
-def annotation_str(value: Any) -> str:
-    """The string an annotation holds."""
-    return value.value if isinstance(value, StringImm) else str(value)
 
 
 def contains(root: Any, kinds: tuple[type, ...]) -> bool:

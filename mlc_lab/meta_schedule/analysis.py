@@ -188,7 +188,7 @@ def vector_axis(facts: BlockFacts) -> Axis | None:
     return found[0] if found else None
 
 
-def reused_along(facts: BlockFacts, axis: Axis, vector: Axis) -> bool:
+def reused_along(facts: BlockFacts, axis: Axis) -> bool:
     """Whether a tile along `axis` uses a vector of some input several times."""
     if axis.extent == 1:
         return False

@@ -18,10 +18,11 @@ from ..target import Target
 from ..tir.function import PrimFunc
 from .context import TuneContext
 from .database import Database
+from .database.kinds import only_structural
 from .search_strategy import SearchStrategy
 from .space_generator import SpaceGenerator
 from .space_generator.post_order_apply import default_schedule
-from .tune import DEFAULT_TRIALS, only_structural, tune_tasks
+from .tune import DEFAULT_TRIALS, tune_tasks
 from .workload import TensorInfo, as_workload, block_names, coarse_key
 
 if TYPE_CHECKING:

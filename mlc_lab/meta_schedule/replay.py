@@ -62,7 +62,7 @@ class Replayer:
                     self._keep(stops[index], sch, table, insts)
                 args["decision"] = decisions.get(index)
             outputs = sch.apply(inst.kind, args)
-            pair_outputs(inst.outputs, outputs, table, inst)
+            pair_outputs(inst, outputs, table)
         return sch
 
     def _from_snapshot(self, points: list, seed: int) -> tuple[Schedule, ReplayTable, int]:

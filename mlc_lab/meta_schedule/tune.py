@@ -9,6 +9,7 @@ from ..above import name_above
 from .context import TuneContext
 from .cost_model import CostModel
 from .database import Database, DatabaseError
+from .database.kinds import only_structural
 from .measure.builder import Builder
 from .measure.runner import Runner
 from .measure_callback import MeasureCallback
@@ -38,13 +39,6 @@ def open_database(database: Database | str | None, work_dir: Any) -> Database:
     if not os.access(directory, os.W_OK):
         raise DatabaseError(f"the work_dir {directory!r} may only be read; choose another one")
     return Database.create(kind, work_dir=directory)
-
-
-def only_structural(module_equality: str) -> None:
-    """Programs are compared as they stand; TVM's looser ways to compare them are refused."""
-    if module_equality != "structural":
-        raise ValueError(f"module_equality={module_equality!r}: programs are taken for equal where "
-                         'they are so by structure; only "structural" is possible')
 
 
 def _cores(given: Any) -> int | None:
@@ -97,4 +91,4 @@ def __getattr__(name: str) -> Any:
     return name_above("meta_schedule.tune", name)
 
 
-__all__ = ["only_structural", "open_database", "tune_tasks"]
+__all__ = ["open_database", "tune_tasks"]

@@ -171,7 +171,7 @@ def instrument(mod: IRModule, hierarchy: CacheHierarchy | None, *,
     ffi = native_library.ffi_symbols()
     symbols.update({n: ffi[n] for n in meta["needs"] if n in ffi})
     library = linking.link([compiled.obj, *more], exports, symbols)
-    arena = _arena(plan, spare)
+    arena = _arena(spare)
     slot = ctypes.CFUNCTYPE(ctypes.c_void_p)(library.address("sim_arena_slot"))()
     ctypes.c_void_p.from_address(slot).value = arena.ctypes.data
     views = []
@@ -212,7 +212,7 @@ def _generate(lowered: IRModule, plan: Plan, name: str, generator: type[Counting
     return text, meta, imports, spare
 
 
-def _arena(plan: Plan, size: int) -> np.ndarray:
+def _arena(size: int) -> np.ndarray:
     """Memory that starts at a multiple of its size; pages never touched take no memory."""
     raw = np.zeros(2 * size, np.uint8)
     start = -raw.ctypes.data % size

@@ -178,7 +178,7 @@ def knobs_of(trace: Trace, start: IRModule, names: Mapping[str, Any]) -> Iterato
             yield Knob("number", name, at, python, labels, int(decisions[at]),
                        tuple(range(len(labels))))
         elif inst.kind.name == "SamplePerfectTile":
-            found = _tilings(sch, table, inst, list(map(int, decisions[at])))
+            found = _tilings(inst, list(map(int, decisions[at])))
             if len(found) > 1:
                 loop = sch.get(table[inst.args["loop"]]).loop_var.name
                 name = text("tiles of {loop}", "views").format(loop=loop)
@@ -218,7 +218,7 @@ def _apply(inst: Instruction, decision: Any, sch: Schedule, table: ReplayTable) 
     args = {name: translate_argument(value, table) for name, value in inst.args.items()}
     if inst.kind.sampling:
         args["decision"] = decision
-    pair_outputs(inst.outputs, sch.apply(inst.kind, args), table, inst)
+    pair_outputs(inst, sch.apply(inst.kind, args), table)
 
 
 def _used(trace: Trace) -> set[Any]:
@@ -314,8 +314,7 @@ def _copied(sch: Schedule, table: Mapping[Any, Any], inst: Instruction) -> str:
     return regions[index].buffer.name if isinstance(index, int) else str(index)
 
 
-def _tilings(sch: Schedule, table: Mapping[Any, Any], inst: Instruction, chosen: list[int]
-             ) -> list[tuple[int, ...]]:
+def _tilings(inst: Instruction, chosen: list[int]) -> list[tuple[int, ...]]:
     """The ways to split a loop that a sampled tiling may choose, its own among them."""
     extent = math.prod(chosen)
     limit = int(inst.args.get("max_innermost_factor", 0) or 0)

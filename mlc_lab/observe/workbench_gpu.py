@@ -43,7 +43,7 @@ def _nest(p: Palette) -> list[Any]:
         s.stmt for s in p.state.loops_above(p.state.refs[realize.block])]
 
 
-def _reduces(p: Palette, loop: Any) -> bool:
+def _reduces(loop: Any) -> bool:
     return any(uses_var(value, loop.loop_var) for r in child_realizes(loop)
                for iv, value in zip(r.block.iter_vars, r.iter_values)
                if iv.iter_type == IterVar.CommReduce)
@@ -78,10 +78,10 @@ def suggested_axes(p: Palette, target: TargetLike) -> tuple[list[str], str]:
     if again and _fills_shared(p.stmt):
         return again, text("{threads} threads run it on {axis} around it already", "views").format(
             threads=extent, axis=again[0])
-    if _reduces(p, p.stmt):
+    if _reduces(p.stmt):
         free = [f"threadIdx.{x}" for x in "xyz" if f"threadIdx.{x}" not in bound]
         return free, text("a reduced loop: each thread sums a part, then all together", "views")
-    first = next((n for n, loop in enumerate(nest) if _reduces(p, loop)), len(nest))
+    first = next((n for n, loop in enumerate(nest) if _reduces(loop)), len(nest))
     outer = [loop for loop in nest[:first] if not tag_of(loop).startswith("vthread")]
     here = next((n for n, loop in enumerate(outer) if loop is p.stmt), len(outer))
     half = len(outer) // 2

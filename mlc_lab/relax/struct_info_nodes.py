@@ -98,9 +98,7 @@ MAKERS: dict[str, Callable[..., Any]] = {}
 
 def _maker(name: str) -> Callable[..., Any]:
     if name not in MAKERS:
-        import importlib
-
-        importlib.import_module("mlc_lab.relax.op")
+        above("operators of Relax")
     return MAKERS[name]
 
 

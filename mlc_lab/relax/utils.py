@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..ir.structural import structural_equal
 from ..tir import expr as E
 from ..tir.functor import substitute
 from .analysis import defined_symbolic_vars
@@ -52,10 +51,5 @@ def copy_with_new_vars(func: Function) -> Function:
     return _Copier(func).visit_expr(func)
 
 
-def same_function(a: Function, b: Function) -> bool:
-    """Whether two functions are the same up to names."""
-    return structural_equal(a, b) is True
-
-
 __all__ = ["Tuple", "args_converter", "const", "convert_to_expr", "copy_with_new_vars",
-           "gen_call_tir_inputs", "same_function"]
+           "gen_call_tir_inputs"]

@@ -152,9 +152,6 @@ class FunctionText:
     def break_(self) -> None:
         self.br(self._loops[-1][1])
 
-    def continue_(self) -> None:
-        self.br(self._loops[-1][0])
-
     @contextmanager
     def for_range(self, start: str, stop: str) -> Iterator[str]:
         """Run the body for an i64 from ``start`` up to, not including, ``stop``."""

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from tvm_ffi import Device as _FFIDevice
 from tvm_ffi import Tensor, core
-from tvm_ffi import dtype as _ffi_dtype
 from tvm_ffi import from_dlpack as _ffi_from_dlpack
 
 from .device import Device, cpu, cuda, device
@@ -474,9 +473,3 @@ def array(
     if isinstance(arr, np.ndarray) and arr.dtype == object:
         raise TypeError("an array of Python objects has no tensor form; give numbers")
     return empty(arr.shape, dtype, device).copyfrom(arr)
-
-
-def dtype_parts(name: str) -> tuple[int, int, int]:
-    """The DLPack (type code, bits, lanes) of a dtype name such as ``"float32x4"``."""
-    parts = _ffi_dtype(name)._tvm_ffi_dtype
-    return parts.type_code, parts.bits, parts.lanes

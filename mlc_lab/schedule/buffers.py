@@ -134,7 +134,7 @@ def storage_scope_exists(scope: object) -> None:
                       + ", ".join(_SCOPES), hint=f"did you mean {close[0]!r}?" if close else "")
 
 
-def allocated_by(state: ScheduleState, block: StmtSRef, buffer: Buffer) -> StmtSRef:
+def allocated_by(block: StmtSRef, buffer: Buffer) -> StmtSRef:
     """The block around `block` that allocates `buffer`."""
     at: StmtSRef | None = block
     while at is not None:

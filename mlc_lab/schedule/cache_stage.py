@@ -57,8 +57,7 @@ def only_writer(state: ScheduleState, scope: StmtSRef, buffer: Buffer) -> StmtSR
     return state.refs[writers[0]] if writers else None
 
 
-def find_location(state: ScheduleState, scope: StmtSRef, writer: StmtSRef,
-                  later: Sequence[StmtSRef]) -> Location:
+def find_location(scope: StmtSRef, writer: StmtSRef, later: Sequence[StmtSRef]) -> Location:
     """Where a stage between `writer` and the blocks `later` goes: before the first of them,
     as deep in the loops as holds both; at the end of the scope if there are none."""
     wanted = {s.stmt for s in later}
@@ -244,7 +243,7 @@ def names_a_loop_around(scope: StmtSRef, region: Sequence[Range]) -> bool:
         uses_var(e, around) for r in region for e in (r.min, r.extent))
 
 
-def loops_known(state: ScheduleState, at: StmtSRef) -> Analyzer:
+def loops_known(at: StmtSRef) -> Analyzer:
     """An analyzer that knows the loops and block iterators around a place."""
     analyzer = Analyzer()
     parent: StmtSRef | None = at
@@ -273,8 +272,8 @@ def every_element_is_written(block: Block, buffer: Buffer) -> None:
                       "with what the copy happens to hold", nodes=[block])
 
 
-def insert_statement(scope: Block, body: Stmt, location: Location, new: Stmt) -> Stmt:
-    """`body`, a rewritten body of `scope`, with `new` at the location."""
+def insert_statement(body: Stmt, location: Location, new: Stmt) -> Stmt:
+    """`body`, a rewritten body of the block around, with `new` at the location."""
 
     def put(into: Stmt) -> Stmt:
         if isinstance(into, DEFINITIONS):

@@ -85,7 +85,7 @@ def cache_with_map(state: ScheduleState, scope: StmtSRef, block: StmtSRef, targe
     stage = _own_loops_stage(state, block, target, copy, used, indices, places, kind, location)
     at = RewriteAccesses(target, copy, places)
     body = rewrite_blocks(scope.stmt.body, {stmt: at.visit}, at.reuse)
-    body = insert_statement(scope.stmt, body, location, stage.stmt)
+    body = insert_statement(body, location, stage.stmt)
     return finish(state, scope, body, [copy], at.reuse, [stage.block])[0]
 
 

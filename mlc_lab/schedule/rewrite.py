@@ -14,7 +14,7 @@ from ..tir.stmt import (
 )
 from .footprint import reads_memory
 from .provenance import came_from, renewed
-from .state import ScheduleState, StmtSRef
+from .state import StmtSRef
 from .truth import with_true_regions
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class _SimplifyBindings(Mutator):
         return BlockRealize.from_fields(new, node.predicate, node.block)
 
 
-def simplify_bindings(state: ScheduleState, stmt: _S, above: Iterable[StmtSRef],
+def simplify_bindings(stmt: _S, above: Iterable[StmtSRef],
                       preserve_unit_iters: bool = True) -> _S:
     """`stmt` with the bindings of the blocks in it simplified; `above` are the loops around it."""
     domains = {s.stmt.loop_var: Range.from_min_extent(s.stmt.min, s.stmt.extent) for s in above}

@@ -139,7 +139,7 @@ class Trace:
                 if inst.kind.sampling:
                     args["decision"] = decision
                 outputs = sch.apply(inst.kind, args)
-                pair_outputs(inst.outputs, outputs, table, inst)
+                pair_outputs(inst, outputs, table)
             except MLCError:
                 raise
             except MISTAKES as error:
@@ -315,7 +315,7 @@ def _translate_expr(e: PrimExpr, table: ReplayTable, own: Sequence[Var] = ()) ->
     return substitute(e, found) if found else e
 
 
-def pair_outputs(old: Any, new: Any, table: dict[Any, Any], inst: Instruction) -> None:
+def pair_outputs(inst: Instruction, new: Any, table: dict[Any, Any]) -> None:
     """Enter the results of a replayed instruction for those that the trace has. ValueError where
     there are more or fewer of them."""
     old_list = inst.output_list

@@ -1,5 +1,7 @@
 """What TVM's classes of a search are printed as, and how their numbers are read."""
 
+import pickle
+
 import pytest
 
 from mlc_lab import meta_schedule as ms
@@ -178,3 +180,81 @@ def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
     (tmp_path / "a.so").write_text("theirs")
     foreign.discard_file()
     assert (tmp_path / "a.so").exists()
+
+
+@pytest.mark.parametrize("option, value", [
+    ("init_measured_ratio", 0.5), ("init_min_unmeasured", 10), ("genetic_mutate_prob", 0.5),
+    ("genetic_max_fail_count", 3)])
+def test_a_choice_that_this_search_has_not_is_refused(option, value):
+    with pytest.raises(ValueError, match=f"{option}={value}: this search has no such choice"):
+        ms.search_strategy.EvolutionarySearch(**{option: value})
+
+
+def test_the_choices_of_tvm_as_they_are_by_default_are_taken():
+    strategy = ms.search_strategy.EvolutionarySearch(
+        population_size=512, init_measured_ratio=0.2, init_min_unmeasured=50, genetic_num_iters=4,
+        genetic_mutate_prob=0.85, genetic_max_fail_count=10, eps_greedy=0.05)
+    assert strategy.population_size == 512 and strategy.generations == 4
+
+
+@pytest.mark.parametrize("kind, arguments", [
+    ("memory", ()), ("sqlite", ("a.db",)), ("json", ("a.json", "b.json")),
+    ("schedule", (lambda sch: True,))])
+def test_a_database_compares_programs_by_structure_alone(kind, arguments, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Database = ms.database.Database
+    with pytest.raises(ValueError, match="module_equality='anchor-block'.*only"):
+        Database.create(kind, *arguments, module_equality="anchor-block")
+    Database.create(kind, *arguments, module_equality="structural")
+    with pytest.raises(TypeError, match="no_such"):
+        Database.create(kind, *arguments, no_such=1)
+
+
+def knows_nothing(sch):
+    return False
+
+
+def test_a_database_of_a_function_is_copied_with_its_function():
+    copy = pickle.loads(pickle.dumps(ms.database.ScheduleFnDatabase(knows_nothing)))
+    assert copy.schedule_fn is knows_nothing and copy.query_tuning_record(CHAIN, "llvm") is None
+
+
+@pytest.mark.parametrize("make, text", [
+    (lambda a: a.TuningOptions(early_stopping=5), "early_stopping=5"),
+    (lambda a: a.SketchPolicy(None, params={"eps_greedy": 0.1}), "params="),
+    (lambda a: a.XGBModel().update_from_file("log", n_lines=3), "n_lines=3"),
+])
+def test_auto_scheduler_refuses_what_it_does_not_use(make, text):
+    from mlc_lab.meta_schedule.legacy import auto_scheduler
+
+    with pytest.raises(ValueError, match=text):
+        make(auto_scheduler)
+
+
+CHAIN = from_source("""
+@T.prim_func
+def main(A: T.Buffer((8, 8), "float32"), C: T.Buffer((8, 8), "float32")):
+    B = T.alloc_buffer((8, 8))
+    for i, j in T.grid(8, 8):
+        with T.block("B"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = A[vi, vj] * T.float32(2)
+    for i, j in T.grid(8, 8):
+        with T.block("C"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = B[vi, vj] + T.float32(1)
+""")
+
+
+@pytest.mark.parametrize("into_producer, left", [(True, ["B"]), (False, ["B", "C"])])
+def test_a_block_goes_into_its_producer_where_that_is_asked(into_producer, left):
+    sch = Schedule(CHAIN)
+    rule = ms.schedule_rule.AutoInline(into_producer=into_producer, into_consumer=False)
+    (made,) = rule.apply(sch, sch.get_block("C"))
+    blocks = [made.get(b).name_hint for b in made.get_child_blocks(made.get_block("root"))]
+    assert blocks == left
+    rules = [rule, ms.schedule_rule.ParallelizeVectorizeUnroll()]
+    space = ms.space_generator.PostOrderApply(sch_rules=rules, with_default=False)
+    context = ms.TuneContext(CHAIN, target="llvm --num-cores=1", space_generator=space)
+    assert [len(s.get_child_blocks(s.get_block("root"))) for s in context.generate_design_space()
+            ] == [len(left)]

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from ...tir.function import PrimFunc
 
 
+def only_structural(module_equality: str) -> None:
+    """Programs are compared as they stand; TVM's looser ways to compare them are refused."""
+    if module_equality != "structural":
+        raise ValueError(f"module_equality={module_equality!r}: programs are taken for equal where "
+                         'they are so by structure; only "structural" is possible')
+
+
 class SQLiteDatabase(Database, kind="sqlite"):
     """A database in one file.
 
@@ -27,7 +34,8 @@ class SQLiteDatabase(Database, kind="sqlite"):
     """
 
     def __init__(self, path: Any = None, *, work_dir: str | Path | None = None,
-                 **_: object) -> None:
+                 module_equality: str = "structural") -> None:
+        only_structural(module_equality)
         if path is None:
             path = os.path.join(os.fspath(work_dir or "."), "database.db")
         if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path):
@@ -39,7 +47,11 @@ class MemoryDatabase(Database, kind="memory"):
     """A database that ends with the process."""
 
     def __init__(self, module_equality: str = "structural") -> None:
+        only_structural(module_equality)
         super().__init__(":memory:")
+
+    def __setstate__(self, state: dict) -> None:
+        MemoryDatabase.__init__(self)  # a copy has nothing of what was in memory
 
 
 class ScheduleFnDatabase(MemoryDatabase, kind="schedule"):
@@ -52,6 +64,12 @@ class ScheduleFnDatabase(MemoryDatabase, kind="schedule"):
                  module_equality: str = "structural") -> None:
         super().__init__(module_equality)
         self.schedule_fn = schedule_fn
+
+    def __getstate__(self) -> dict:
+        return {"schedule_fn": self.schedule_fn}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__init__(state["schedule_fn"])
 
     def query_tuning_record(self, mod: IRModule | PrimFunc, target: Target | str | None,
                             workload_name: str = "main") -> TuningRecord | None:
@@ -278,4 +296,4 @@ def create(kind: Any = "sqlite", *args: object, **options: object) -> Database:
 
 
 __all__ = ["MemoryDatabase", "OrderedUnionDatabase", "PyDatabase", "SQLiteDatabase",
-           "UnionDatabase", "create"]
+           "UnionDatabase", "create", "only_structural"]

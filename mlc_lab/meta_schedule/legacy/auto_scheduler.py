@@ -176,11 +176,15 @@ class RecordReader:
 
 
 class TuningOptions:
-    """How long to search and with what; see tune_tir."""
+    """How long to search and with what; see tune_tir. ValueError for `early_stopping`, which this
+    search does not have."""
 
     def __init__(self, num_measure_trials: int = 64, early_stopping: int | None = None,
                  num_measures_per_round: int = 64, verbose: int = 1, builder: object = "local",
                  runner: object = "local", measure_callbacks: Any = None) -> None:
+        if early_stopping:
+            raise ValueError(f"early_stopping={early_stopping!r}: a search ends after "
+                             "num_measure_trials; give a smaller number of them")
         self.num_measure_trials, self.num_measures_per_round = (
             num_measure_trials, num_measures_per_round)
         self.verbose, self.builder, self.runner = verbose, builder, runner
@@ -204,7 +208,10 @@ class XGBModel(TreeModel):
         self.files: list[Any] = []
 
     def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:
-        """Learn from the measurements of a file, once it is known of which task."""
+        """Learn from the measurements of a file, once it is known of which task. ValueError for
+        `n_lines`: all of a file is read."""
+        if n_lines is not None:
+            raise ValueError(f"n_lines={n_lines!r}: all of a file is read; leave it out")
         self.files.append(file_name)
 
 
@@ -213,12 +220,16 @@ class SketchPolicy:
     space that sketch rules of one's own make.
 
     `init_search_callbacks`: PreloadMeasuredStates and PreloadCustomSketchRule, TypeError for
-    others.
+    others. ValueError for `params`, TVM's numbers of a search that this one does not make.
     """
 
     def __init__(self, task: Any, program_cost_model: Any = "random", params: Any = None,
                  seed: int | None = None, verbose: int = 1,
                  init_search_callbacks: Sequence[Any] | None = None) -> None:
+        if params:
+            raise ValueError("params= are numbers of TVM's own search, which this one has not; "
+                             "ms.tune_tir(strategy=ms.search_strategy.EvolutionarySearch(...)) "
+                             "takes those of this one")
         self.search_task, self.seed = task, seed
         self.program_cost_model = CostModel.create(program_cost_model)
         callbacks = list(init_search_callbacks or ())
@@ -352,7 +363,9 @@ class SearchTask:
         return sch, self.tensors
 
     def print_best(self, log_file: str | Path | None, print_mode: str = "schedule") -> str:
-        """The trace of the fastest record as Python."""
+        """The trace of the fastest record as Python. ValueError for another `print_mode`."""
+        if print_mode != "schedule":
+            raise ValueError(f'print_mode={print_mode!r}: a record is printed as "schedule"')
         return str(self.apply_best(log_file)[0].trace)
 
 

@@ -67,7 +67,6 @@ def template(name: str, func: Callable | None = None) -> Any:
                 return fn(*args, **kwargs)
 
         call.__name__, call.__doc__ = fn.__name__, fn.__doc__
-        call.template_name = name
         _templates[name] = call
         return call
 

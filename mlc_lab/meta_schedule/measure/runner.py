@@ -7,7 +7,7 @@ before its times count.
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Sequence
 
 from ...above import above
@@ -344,12 +344,6 @@ def __getattr__(name: str) -> Any:
     if name == "DaskRunner":
         return above("DaskRunner")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def with_config(runner: Any, **changes: object) -> Any:
-    """The same local runner with other settings of its evaluator."""
-    return LocalRunner(runner.timeout_sec, replace(runner.evaluator_config, **changes),
-                       memory_mb=runner.memory_mb)
 
 
 __all__ = ["MODELLED", "EvaluatorConfig", "LocalRunner", "PyRunner", "PyRunnerFuture", "Reference",

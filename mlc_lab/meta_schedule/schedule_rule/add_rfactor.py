@@ -59,13 +59,12 @@ class AddRFactor(ScheduleRule):
             return [sch]
         new = sch.copy()
         try:
-            self._factor(new, block, facts, axis, widths)
+            self._factor(new, facts, axis, widths)
         except ScheduleError:
             return [sch]
         return [new]
 
-    def _factor(self, sch: Schedule, block: BlockRV, facts: BlockFacts, axis: Any, widths: list
-                ) -> None:
+    def _factor(self, sch: Schedule, facts: BlockFacts, axis: Any, widths: list) -> None:
         order = [a.loop for a in facts.spatial if a.loop is not None]
         order += [a.loop for a in facts.reduced if a is not axis and a.loop is not None]
         sch.reorder(*order, axis.loop)

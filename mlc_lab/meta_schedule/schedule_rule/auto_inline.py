@@ -1,4 +1,4 @@
-"""AutoInline: elementwise blocks go into their consumers."""
+"""AutoInline: elementwise blocks go into their consumers, or into their producers."""
 
 from __future__ import annotations
 
@@ -26,6 +26,15 @@ class AutoInline(ScheduleRule):
     Not inlined are branches (`if_then_else`, as padding has them) into a reduction, since they
     would stand in its innermost loop, and expensive functions that would be computed again for
     every use.
+
+    Parameters
+    ----------
+    into_producer: whether a block that is not inlined so goes into the one that it reads from.
+    into_consumer: whether blocks go into those that read them.
+    disallow_if_then_else, disallow_op: what a block must not have: a branch where it would be
+        computed again, and operations by name.
+    inline_const_tensor, require_injective, require_ordered: TVM's names. What `compute_inline`
+        accepts is inlined where it pays, whether indices are permuted, repeated or absent.
     """
 
     def __init__(self, into_producer: bool = False, into_consumer: bool = True,
@@ -41,6 +50,12 @@ class AutoInline(ScheduleRule):
         if self.into_consumer and self._pays(sch, block):
             try:
                 sch.compute_inline(block)
+                return [sch]
+            except ScheduleError:
+                pass
+        if self.into_producer and len(sch.get_producers(block)) == 1:
+            try:
+                sch.reverse_compute_inline(block)
             except ScheduleError:
                 pass
         return [sch]

@@ -56,13 +56,12 @@ class CrossThreadReduction(ScheduleRule):
         extents = [n for n in self.thread_extents if n <= most] or [min(self.thread_extents)]
         trial = sch.copy()
         try:
-            self._together(trial, block, BlockFacts(trial, block), extents)
+            self._together(trial, BlockFacts(trial, block), extents)
         except ScheduleError:
             return [sch]
         return [sch, trial]
 
-    def _together(self, sch: Schedule, block: BlockRV, facts: BlockFacts, extents: list[int]
-                  ) -> None:
+    def _together(self, sch: Schedule, facts: BlockFacts, extents: list[int]) -> None:
         spatial = [a.loop for a in facts.spatial if a.loop is not None]
         reduced = [a.loop for a in facts.reduced if a.loop is not None]
         sch.copy().rfactor(reduced[-1], 0)  # is it a sum that threads can share?

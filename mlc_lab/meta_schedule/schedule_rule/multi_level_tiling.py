@@ -138,7 +138,7 @@ class MultiLevelTiling(ScheduleRule):
         hw = hardware_of(self.context.target if self.context else None)
         lanes = hw.lanes(facts.result.dtype)
         consumer = self._consumer(sch, block)
-        rows = [a for a in facts.spatial if a is not vector and reused_along(facts, a, vector)]
+        rows = [a for a in facts.spatial if a is not vector and reused_along(facts, a)]
         rows.sort(key=lambda a: -min(a.extent, 64))
         tiles: dict[int, Any] = {}
         tiles[id(vector)] = self._categorical(sch, vector_candidates(vector.extent, lanes, hw))
@@ -179,7 +179,7 @@ class MultiLevelTiling(ScheduleRule):
             where = sch.sample_categorical(list(PACK), [0.2, 0.5, 0.3])
             sch.annotate(block, KEY, where)
         if consumer is not None and not split:
-            self._fuse(sch, block, consumer, (middle or outer)[-1], outer)
+            self._fuse(sch, consumer, (middle or outer)[-1])
 
     def _categorical(self, sch: Schedule, candidates: list[tuple[int, float]]) -> Any:
         total = sum(w for _, w in candidates)
@@ -202,8 +202,7 @@ class MultiLevelTiling(ScheduleRule):
             return None
         return consumers[0]
 
-    def _fuse(self, sch: Any, block: BlockRV, consumer: Any, loop: Any,
-              outer: list) -> None:
+    def _fuse(self, sch: Any, consumer: Any, loop: Any) -> None:
         try:
             sch.reverse_compute_at(consumer, loop, preserve_unit_loops=True)
         except ScheduleError:

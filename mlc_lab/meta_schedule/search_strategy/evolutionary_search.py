@@ -50,7 +50,11 @@ class EvolutionarySearch(SearchStrategy):
     eps_greedy: share of fresh candidates in a batch.
     elite: how many of the best measured, and of the best predicted, are parents.
     kept: candidates in the pool at most.
-    init_measured_ratio, init_min_unmeasured, genetic_*: TVM's names; the first are kept for it.
+    genetic_num_iters: TVM's name of `generations`.
+    init_measured_ratio, init_min_unmeasured, genetic_mutate_prob, genetic_max_fail_count: TVM's, in
+        whose place candidates are kept from batch to batch.
+
+    Raises ValueError for a value of these that is not TVM's default.
     """
 
     name = "evolutionary"
@@ -60,6 +64,14 @@ class EvolutionarySearch(SearchStrategy):
                  init_measured_ratio: float = 0.2, init_min_unmeasured: int = 50,
                  max_fail_count: int = 200, genetic_num_iters: int | None = None,
                  genetic_mutate_prob: float = 0.85, genetic_max_fail_count: int = 10) -> None:
+        for option, given, default in (
+                ("init_measured_ratio", init_measured_ratio, 0.2),
+                ("init_min_unmeasured", init_min_unmeasured, 50),
+                ("genetic_mutate_prob", genetic_mutate_prob, 0.85),
+                ("genetic_max_fail_count", genetic_max_fail_count, 10)):
+            if given != default:
+                raise ValueError(f"{option}={given!r}: this search has no such choice, because it "
+                                 "keeps its candidates from batch to batch; leave it out")
         self.population_size = population_size
         self.generations = genetic_num_iters or generations
         self.batch, self.eps_greedy, self.elite, self.first = batch, eps_greedy, elite, first

@@ -78,7 +78,7 @@ def confirm(task: TaskRecord, runner: Any, database: Database) -> None:
     found = (r for r in database.fastest(task.workload, 1 << 20, str(task.context.target))
              if r.session == task.session)
     best = next(found, None)
-    task.best_time, task.best_id = (best.time, best.id) if best else (None, None)
+    task.best_time = best.time if best else None
 
 
 __all__ = ["confirm", "note"]

@@ -32,7 +32,6 @@ class TaskRecord:
     wanted: int = 0
     round: int = 0
     best_time: float | None = None
-    best_id: int | None = None
     failures: int = 0
     done: bool = False
     exhausted: bool = False
@@ -59,4 +58,4 @@ class TaskRecord:
         if record.time is None or record.status != "ok":
             self.failures += 1
         elif self.best_time is None or record.time < self.best_time:
-            self.best_time, self.best_id = record.time, record.id
+            self.best_time = record.time

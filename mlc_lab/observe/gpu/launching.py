@@ -171,7 +171,7 @@ class Program:
         arguments: list[Any] = []
         self.addresses.clear()
         for at, param in enumerate(self.func.params):
-            arguments.append(self._argument(at, param, driver, data))
+            arguments.append(self._argument(at, param, driver))
         host = HostFunction(self.name, self.host, self.lowered, self.sources,
                             {name: name for name in self.kernels}, driver)
         inner = driver.launched
@@ -186,7 +186,7 @@ class Program:
         driver.launched = with_data
         host(*arguments)
 
-    def _argument(self, at: int, param: E.Var, driver: _Memories, data: bool) -> Any:
+    def _argument(self, at: int, param: E.Var, driver: _Memories) -> Any:
         buffer = self.func.buffer_map.get(param)
         if self.given is not None and at >= len(self.given):
             raise Unmeasurable(f"{self.name} takes {len(self.func.params)} arguments; "

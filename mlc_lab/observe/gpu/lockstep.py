@@ -492,7 +492,7 @@ class Lockstep(LaneExpressions):
             return lambda: 0
         return lambda: start
 
-    def _places(self, memory: Memory, own: Any, shift: int) -> Any:
+    def _places(self, own: Any, shift: int) -> Any:
         at = np.broadcast_to(np.asarray(own + shift), self.threads)
         if self.mask.lanes is not None:
             at = np.where(self.mask.lanes, at, 0)
@@ -509,7 +509,7 @@ class Lockstep(LaneExpressions):
         def get() -> Any:
             own, shift, _ = where()
             assert memory.data is not None
-            return memory.data[self._places(memory, own, shift) + start()]
+            return memory.data[self._places(own, shift) + start()]
 
         return get
 
@@ -522,7 +522,7 @@ class Lockstep(LaneExpressions):
             own, shift, _ = where()
             if not needed or memory.data is None:
                 return None
-            at = self._places(memory, own, shift) + start()
+            at = self._places(own, shift) + start()
             return memory.data[at[:, None] + steps]
 
         return get
@@ -532,7 +532,7 @@ class Lockstep(LaneExpressions):
 
         def put(own: Any, shift: int, numbers: Any) -> None:
             assert memory.data is not None
-            at = self._places(memory, own, shift) + start()
+            at = self._places(own, shift) + start()
             shape = (self.threads, lanes) if lanes > 1 else (self.threads,)
             if lanes > 1:
                 at = at[:, None] + steps

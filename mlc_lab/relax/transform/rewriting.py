@@ -387,11 +387,6 @@ class Replacer:
     }
 
 
-def replace_vars(node: Any, table: Mapping[Var, Expr]) -> Any:
-    """A node with variables replaced by expressions; the same object when nothing changed."""
-    return Replacer(table)(node) if table else node
-
-
 def copy_function(func: Function) -> Function:
     """The function with variables of its own."""
     return Replacer(fresh=True)(func)
@@ -556,6 +551,6 @@ __all__ = [
     "bindings_of", "bound_vars", "contains_impure_call", "copy_function", "forget_inner",
     "free_relax_vars", "fresh_name", "is_call_of", "is_call_tir", "is_exported", "is_pure_call",
     "join_blocks", "make_function_pass", "make_pass", "map_blocks", "map_functions", "op_name",
-    "replace_functions", "replace_vars", "same_bindings", "shape_vars", "tensor_bytes",
+    "replace_functions", "same_bindings", "shape_vars", "tensor_bytes",
     "used_globals", "used_vars", "walk", "with_body", "with_own_dims",
 ]

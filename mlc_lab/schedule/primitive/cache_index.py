@@ -99,7 +99,7 @@ def cache_index(state: ScheduleState, block: StmtSRef, storage_scope: str, cse_t
     items = getattr(inner, "seq", (inner,))
     place = next(i for i, s in enumerate(items) if holds(s, top))
     for offset, nest in enumerate(stages):
-        body = insert_statement(scope.stmt, body, Location(scope, place + offset), nest)
+        body = insert_statement(body, Location(scope, place + offset), nest)
     return finish(state, scope, body, buffers, {stmt: new}, blocks)
 
 

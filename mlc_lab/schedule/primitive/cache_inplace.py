@@ -85,9 +85,9 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope)
     redirect = Redirect({buffer: copy})
     into = copy_stage(buffer, copy, spans[0], buffer.shape, copy.name, None,
-                      loops_known(state, around))
+                      loops_known(around))
     back = copy_stage(copy, buffer, spans[1], buffer.shape, copy.name, None,
-                      loops_known(state, around))
+                      loops_known(around))
     realize = state.realize_of(block)
     new = realize.replace(block=redirect.visit(stmt))
     redirect.reuse[stmt] = new.block

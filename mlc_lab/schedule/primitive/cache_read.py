@@ -74,12 +74,12 @@ def cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index: int | s
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
     stage = copy_stage(buffer, copy, span, buffer.shape, copy.name, None if full else copy,
-                       loops_known(state, location.at))
+                       loops_known(location.at))
     offsets = None if full or _starts_at_zero(span) else {buffer: [r.min for r in span]}
     redirect = Redirect({buffer: copy}, offsets, Analyzer())
     body = rewrite_blocks(scope.stmt.body, {t.stmt: redirect.visit for t in targets},
                           redirect.reuse)
-    body = insert_statement(scope.stmt, body, location, stage.stmt)
+    body = insert_statement(body, location, stage.stmt)
     return finish(state, scope, body, [copy], redirect.reuse, [stage.block])[0]
 
 
@@ -90,7 +90,7 @@ def _location(state: ScheduleState, scope: StmtSRef, block: StmtSRef, buffer: Bu
     wanted = given_consumers(state, scope, buffer, given) or [
         r for r in readers(state, scope, buffer) if not accesses(r.stmt, buffer, WRITE)]
     start = Location(scope, 0)
-    places = [start] if writer is None else [find_location(state, scope, writer, wanted), start]
+    places = [start] if writer is None else [find_location(scope, writer, wanted), start]
     refused: Refusal | None = None
     for location in places:
         targets: list[StmtSRef] = []

@@ -76,7 +76,7 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     every_element_is_written(block.stmt, buffer)
     direct = given_consumers(state, scope, buffer, consumer_blocks or ())
     others = [r for r in readers(state, scope, buffer) if r not in direct]
-    location = find_location(state, scope, block, others)
+    location = find_location(scope, block, others)
     stored_in_time(state, scope, block, buffer, location, direct)
     span = fixed(region_at(state, block, region, location.at), buffer)
     only_what_was_written(state, scope, block, buffer, location.at, span)
@@ -90,14 +90,14 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     copy = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope,
                        None if full else [r.extent for r in span])
     stage = copy_stage(copy, buffer, span, buffer.shape, copy.name, None if full else copy,
-                       loops_known(state, location.at))
+                       loops_known(location.at))
     offsets = None if full or all(getattr(r.min, "value", None) == 0 for r in span) else {
         buffer: [r.min for r in span]}
     redirect = Redirect({buffer: copy}, offsets, Analyzer())
     rewrites: dict[Block, Any] = {block.stmt: redirect.visit}
     rewrites.update({c.stmt: redirect.visit for c in direct})
     body = rewrite_blocks(scope.stmt.body, rewrites, redirect.reuse)
-    body = insert_statement(scope.stmt, body, location, stage.stmt)
+    body = insert_statement(body, location, stage.stmt)
     return finish(state, scope, body, [copy], redirect.reuse, [stage.block])[0]
 
 

@@ -91,7 +91,7 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
         body = widen_iterators(body)
     extent = analyzer.simplify(_product(loops, dtype))
     new = For(fused, IntImm(dtype, 0), extent, ForKind.SERIAL, body)
-    new = simplify_bindings(state, new, state.loops_above(outermost), preserve_unit_iters)
+    new = simplify_bindings(new, state.loops_above(outermost), preserve_unit_iters)
     reuse: dict[Block, Block] = {}
     pair_blocks(innermost.stmt.body, new.body, reuse)
     state.replace(outermost, new, reuse)

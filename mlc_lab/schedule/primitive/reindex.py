@@ -73,7 +73,7 @@ def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> BlockRV:
     at = RewriteAccesses(target, copy, [iv.var for iv in used])
     body = rewrite_blocks(scope.stmt.body, {block.stmt: at.visit}, at.reuse)
     stage = _reindex_stage(target, copy, used, indices, kind)
-    body = insert_statement(scope.stmt, body, location, stage.stmt)
+    body = insert_statement(body, location, stage.stmt)
     return finish(state, scope, body, [copy], at.reuse, [stage.block])[0]
 
 

@@ -56,8 +56,8 @@ def reindex_cache_read(state: ScheduleState, block: StmtSRef, read_buffer_index:
     target = nth_region(block.stmt, read_buffer_index, READ).buffer
     scope = state.scope_root(block)
     writer = only_writer(state, scope, target)
-    location = Location(scope, 0) if writer is None else find_location(state, scope, writer,
-                                                                        [block])
+    location = Location(scope, 0) if writer is None else find_location(
+        scope, writer, [block])
     indices = the_indices(block.stmt, target)
     if any(type(n) is BufferLoad for i in indices for n in pre_order(i)):
         try:  # what the indices are read from may be written later than the buffer

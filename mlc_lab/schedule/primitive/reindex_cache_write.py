@@ -49,5 +49,5 @@ def reindex_cache_write(state: ScheduleState, block: StmtSRef,
     storage_scope_exists(storage_scope)
     target = nth_region(block.stmt, write_buffer_index, WRITE).buffer
     scope = state.scope_root(block)
-    location = find_location(state, scope, block, readers(state, scope, target))
+    location = find_location(scope, block, readers(state, scope, target))
     return cache_with_map(state, scope, block, target, storage_scope, index_map, WRITE, location)

@@ -106,7 +106,7 @@ def rfactor(state: ScheduleState, loop: StmtSRef, factor_axis: int) -> BlockRV:
     maker = _Maker(realize, loop.stmt, reduction, axis, {lp.stmt.loop_var: lp.stmt for lp in loops},
                    cuts, largest)
     partial = maker.partial_block()
-    final = maker.final_block(partial)
+    final = maker.final_block()
     nest = _nest_of_copies(partial, loops)
     body = _replace_nest(scope.stmt.body, loops, loop.stmt, reduce_loops, realize, final, nest)
     old: Block = scope.stmt
@@ -372,7 +372,7 @@ class _Maker:
                 by_loop[var] = known
         return substitute(cut, by_loop)
 
-    def final_block(self, partial: BlockRealize) -> BlockRealize:
+    def final_block(self) -> BlockRealize:
         """The block that reduces over the slices; it takes the old block's place."""
         old = self.realize.block
         over = self._iterator(self.loop, REDUCE)

@@ -91,7 +91,7 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
     stmt: Block = block.stmt
     region = nth_region(stmt, write_buffer_index, WRITE)
     buffer = region.buffer
-    site = allocated_by(state, block, buffer)
+    site = allocated_by(block, buffer)
     one_name(site.stmt.body, buffer)
     scope = state.scope_root(block)
     only_writer(state, scope, buffer)

@@ -11,13 +11,6 @@ from ..instruction import primitive
 from ..state import ScheduleState, StmtSRef
 
 
-def compute_locations(state: ScheduleState, block: StmtSRef) -> list[StmtSRef]:
-    """The loops at which the block could be computed for its consumers, not in such as drive a
-    reduction of a consumer: in these it may be repeated."""
-    loops, plain = _shared_loops(state, block)
-    return loops[:plain]
-
-
 def _shared_loops(state: ScheduleState, block: StmtSRef) -> tuple[list[StmtSRef], int]:
     """The loops that all consumers share, down to those of elements that are inside of loops of a
     reduction, and how many there are before the first of a reduction."""

@@ -46,7 +46,7 @@ def set_scope(state: ScheduleState, block: StmtSRef, buffer_index: int | str | B
     is_block(block)
     storage_scope_exists(storage_scope)
     buffer = nth_region(block.stmt, buffer_index, WRITE).buffer
-    site = allocated_by(state, block, buffer)
+    site = allocated_by(block, buffer)
     if buffer.scope == storage_scope:
         return
     new = buffer_like(buffer, f"{buffer.name}_{storage_scope}", storage_scope)

@@ -75,7 +75,7 @@ def split(state: ScheduleState, loop: StmtSRef, factors: Sequence[int | PrimExpr
     new: Any = body
     for var, extent in zip(reversed(new_vars), reversed(extents)):
         new = For(var, 0 if dtype == "int32" else IntImm(dtype, 0), extent, ForKind.SERIAL, new)
-    new = simplify_bindings(state, new, state.loops_above(loop), preserve_unit_iters)
+    new = simplify_bindings(new, state.loops_above(loop), preserve_unit_iters)
     reuse: dict[Block, Block] = {}
     pair_blocks(stmt.body, _below(new, len(extents)), reuse)
     state.replace(loop, new, reuse)

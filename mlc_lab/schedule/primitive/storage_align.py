@@ -63,7 +63,7 @@ def storage_align(state: ScheduleState, block: StmtSRef, buffer_index: int | str
     if factor <= 0:
         raise Refusal("factor_is_positive", f"factor={factor} is not positive: a stride is a "
                       "multiple of it", nodes=[block.stmt])
-    site = allocated_by(state, block, buffer)
+    site = allocated_by(block, buffer)
     one_name(site.stmt.body, buffer)
     no_pointer(site.stmt, buffer)
     row = [buffer_index, axis % rank, factor, offset]

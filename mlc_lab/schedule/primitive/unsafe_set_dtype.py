@@ -52,7 +52,7 @@ def unsafe_set_dtype(state: ScheduleState, block: StmtSRef, buffer_index: int | 
     """
     is_block(block)
     buffer = nth_region(block.stmt, buffer_index, WRITE).buffer
-    site = allocated_by(state, block, buffer)
+    site = allocated_by(block, buffer)
     try:
         dtype = dt.canonical(dtype)
     except ValueError as err:
@@ -71,7 +71,7 @@ def unsafe_set_dtype(state: ScheduleState, block: StmtSRef, buffer_index: int | 
 class _Retype(Redirect):
     def __init__(self, old: Buffer, new: Buffer) -> None:
         super().__init__({old: new})
-        self.old_dtype, self.dtype = old.dtype, new.dtype
+        self.dtype = new.dtype
 
     def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
         new = super().visit_BufferLoad(node)

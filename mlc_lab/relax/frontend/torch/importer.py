@@ -316,10 +316,6 @@ class Importer:
         dtype = self.promoted(a, b)
         return self.operand(a, dtype), self.operand(b, dtype)
 
-    def as_shape(self, sizes: Any) -> ShapeExpr:
-        """Sizes as a shape."""
-        return ShapeExpr([s.value if isinstance(s, PrimValue) else s for s in sizes])
-
     # ------------------------------------------------------------------------- parameters
 
     def parameter(self, tensor: Any) -> Any:

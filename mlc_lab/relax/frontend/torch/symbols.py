@@ -69,10 +69,6 @@ class Sizes:
             return value
         return self.symbolic(value.node.expr)
 
-    def knows(self, value: Any) -> bool:
-        """Whether the symbols of a size are defined: all but those that only a run gives."""
-        return not is_symbolic(value) or self.defines(value.node.expr)
-
     def defines(self, e: Any) -> bool:
         """Whether all symbols of an expression of sympy have been defined."""
         return all(str(s) in self.symbols for s in e.free_symbols)
