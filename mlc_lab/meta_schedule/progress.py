@@ -70,7 +70,7 @@ class Progress:
             for task in scheduler.tasks:
                 if task.exhausted and task.trials:
                     print(f"Task {task.context.task_name} ended after {task.trials} of "
-                          f"{task.wanted} trials: all programs of its space were tried")
+                          f"{task.wanted} trials: {task.context.search_strategy.ending}")
 
 
 def _live_board(scheduler: TaskScheduler) -> Any:

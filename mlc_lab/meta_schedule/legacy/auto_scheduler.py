@@ -14,6 +14,7 @@ The space and the search are those of meta_schedule. A space of one's own is mad
 
 from __future__ import annotations
 
+import itertools
 import json
 from types import SimpleNamespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +31,7 @@ from ..database.record import times_of
 from ..measure.builder import LocalBuilder
 from ..measure.runner import LocalRunner
 from ..measure_callback import MeasureCallback
+from ..search_strategy import EvolutionarySearch
 from ..tir_integration import tune_tir
 from ..workload import text_key
 from . import lines, loop_state
@@ -176,15 +178,15 @@ class RecordReader:
 
 
 class TuningOptions:
-    """How long to search and with what; see tune_tir. ValueError for `early_stopping`, which this
-    search does not have."""
+    """How long to search and with what; see tune_tir. `early_stopping` ends the search after so
+    many measurements without a better one."""
 
     def __init__(self, num_measure_trials: int = 64, early_stopping: int | None = None,
                  num_measures_per_round: int = 64, verbose: int = 1, builder: object = "local",
                  runner: object = "local", measure_callbacks: Any = None) -> None:
-        if early_stopping:
-            raise ValueError(f"early_stopping={early_stopping!r}: a search ends after "
-                             "num_measure_trials; give a smaller number of them")
+        self.early_stopping = early_stopping or None  # TVM takes 0 and -1 for never, too
+        if early_stopping is not None and early_stopping < 0:
+            self.early_stopping = None
         self.num_measure_trials, self.num_measures_per_round = (
             num_measure_trials, num_measures_per_round)
         self.verbose, self.builder, self.runner = verbose, builder, runner
@@ -208,11 +210,9 @@ class XGBModel(TreeModel):
         self.files: list[Any] = []
 
     def update_from_file(self, file_name: str | Path, n_lines: int | None = None) -> None:
-        """Learn from the measurements of a file, once it is known of which task. ValueError for
-        `n_lines`: all of a file is read."""
-        if n_lines is not None:
-            raise ValueError(f"n_lines={n_lines!r}: all of a file is read; leave it out")
-        self.files.append(file_name)
+        """Learn from the measurements of a file, of its first `n_lines`, once it is known of which
+        task."""
+        self.files.append((str(file_name), n_lines))
 
 
 class SketchPolicy:
@@ -220,16 +220,26 @@ class SketchPolicy:
     space that sketch rules of one's own make.
 
     `init_search_callbacks`: PreloadMeasuredStates and PreloadCustomSketchRule, TypeError for
-    others. ValueError for `params`, TVM's numbers of a search that this one does not make.
+    others. `params`: TVM's numbers of the search by name (see `PARAMS`), ValueError for others.
     """
+
+    #: TVM's name -> that of EvolutionarySearch
+    PARAMS = {"eps_greedy": "eps_greedy",
+              "evolutionary_search_population": "population_size",
+              "evolutionary_search_num_iters": "genetic_num_iters",
+              "evolutionary_search_mutation_prob": "genetic_mutate_prob",
+              "sample_init_min_population": "init_min_unmeasured",
+              "sample_init_use_measured_ratio": "init_measured_ratio"}
 
     def __init__(self, task: Any, program_cost_model: Any = "random", params: Any = None,
                  seed: int | None = None, verbose: int = 1,
                  init_search_callbacks: Sequence[Any] | None = None) -> None:
-        if params:
-            raise ValueError("params= are numbers of TVM's own search, which this one has not; "
-                             "ms.tune_tir(strategy=ms.search_strategy.EvolutionarySearch(...)) "
-                             "takes those of this one")
+        unknown = [name for name in params or () if name not in self.PARAMS]
+        if unknown:
+            raise ValueError(f"params= has {', '.join(map(repr, unknown))}, which this search has "
+                             f"not; it takes {', '.join(self.PARAMS)}. How loops are tiled is said "
+                             "by the rules of the space: ms.tune_tir(space=...)")
+        self.options = {self.PARAMS[name]: value for name, value in (params or {}).items()}
         self.search_task, self.seed = task, seed
         self.program_cost_model = CostModel.create(program_cost_model)
         callbacks = list(init_search_callbacks or ())
@@ -239,8 +249,9 @@ class SketchPolicy:
                                 f"PreloadCustomSketchRule, not {callback!r}")
         self.rules = [c for c in callbacks if isinstance(c, PreloadCustomSketchRule)]
         files = [*getattr(self.program_cost_model, "files", ()),
-                 *(c.filename for c in callbacks if isinstance(c, PreloadMeasuredStates))]
-        self.files = list(dict.fromkeys(map(str, files)))
+                 *((str(c.filename), None) for c in callbacks
+                   if isinstance(c, PreloadMeasuredStates))]
+        self.files = list(dict.fromkeys(files))
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[loop_state.State]:
         """The states that the sketch rules make; sizes that they leave open are open."""
@@ -312,8 +323,10 @@ class SearchTask:
         rules the space is made. Raises SpaceError where steps of such a rule are refused,
         ValueError where inputs are missing that must not be random.
         """
+        options: dict[str, Any] = {"early_stopping": tuning_options.early_stopping}
         chosen: dict[str, Any] = {}
         if search_policy is not None:
+            options.update(search_policy.options)
             chosen = {"cost_model": search_policy.program_cost_model, "seed": search_policy.seed,
                       "database": self._recorded(search_policy.files)}
             if search_policy.rules:
@@ -323,14 +336,16 @@ class SearchTask:
             num_trials_per_iter=tuning_options.num_measures_per_round,
             measure_callbacks=tuning_options.measure_callbacks, builder=tuning_options.builder,
             runner=tuning_options.runner, task_name=self.name,
-            verbose=bool(tuning_options.verbose), inputs=self.inputs(), **chosen)
+            verbose=bool(tuning_options.verbose), inputs=self.inputs(),
+            strategy=EvolutionarySearch(**options), **chosen)
 
-    def _recorded(self, files: Sequence[str]) -> MemoryDatabase:
-        """The measurements of this program in files."""
+    def _recorded(self, files: Sequence[tuple[str, int | None]]) -> MemoryDatabase:
+        """The measurements of this program in the first lines of files, None for all of one."""
         database = MemoryDatabase()
         workload = database.commit_workload(self.mod)
-        for file in files:
-            for data in lines.read(file, _decode, "file of tuning records"):
+        for file, most in files:
+            for data in itertools.islice(
+                    lines.read(file, _decode, "file of tuning records"), most):
                 if data["workload"] == self.workload_key:
                     database.commit_tuning_record(TuningRecord(
                         Trace.from_json(data["trace"]), workload, str(self.target),

@@ -50,32 +50,48 @@ class EvolutionarySearch(SearchStrategy):
     eps_greedy: share of fresh candidates in a batch.
     elite: how many of the best measured, and of the best predicted, are parents.
     kept: candidates in the pool at most.
-    genetic_num_iters: TVM's name of `generations`.
-    init_measured_ratio, init_min_unmeasured, genetic_mutate_prob, genetic_max_fail_count: TVM's, in
-        whose place candidates are kept from batch to batch.
+    early_stopping: the search ends after so many measurements without a better one; None: never.
 
-    Raises ValueError for a value of these that is not TVM's default.
+    TVM's names, each None by default:
+
+    genetic_num_iters: the same as `generations`.
+    genetic_mutate_prob: the share of a generation that is mutated; all of it. The others stay in
+        the pool, as all candidates do.
+    genetic_max_fail_count: a generation ends where so many mutations after one another give
+        nothing new; `max_fail_count` counts all of a generation.
+    init_measured_ratio: `elite` of the measured, as a share of the population.
+    init_min_unmeasured: the same as `first`.
+
+    Raises ValueError for shares that are not between 0 and 1, and numbers below 1.
     """
 
     name = "evolutionary"
 
     def __init__(self, *, population_size: int = 40, generations: int = 3, batch: int = 12,
                  eps_greedy: float = 0.1, elite: int = 6, first: int = 64, kept: int = 256,
-                 init_measured_ratio: float = 0.2, init_min_unmeasured: int = 50,
-                 max_fail_count: int = 200, genetic_num_iters: int | None = None,
-                 genetic_mutate_prob: float = 0.85, genetic_max_fail_count: int = 10) -> None:
-        for option, given, default in (
-                ("init_measured_ratio", init_measured_ratio, 0.2),
-                ("init_min_unmeasured", init_min_unmeasured, 50),
-                ("genetic_mutate_prob", genetic_mutate_prob, 0.85),
-                ("genetic_max_fail_count", genetic_max_fail_count, 10)):
-            if given != default:
-                raise ValueError(f"{option}={given!r}: this search has no such choice, because it "
-                                 "keeps its candidates from batch to batch; leave it out")
+                 early_stopping: int | None = None, init_measured_ratio: float | None = None,
+                 init_min_unmeasured: int | None = None, max_fail_count: int = 200,
+                 genetic_num_iters: int | None = None, genetic_mutate_prob: float | None = None,
+                 genetic_max_fail_count: int | None = None) -> None:
+        for name, share in (("init_measured_ratio", init_measured_ratio),
+                            ("genetic_mutate_prob", genetic_mutate_prob)):
+            if share is not None and not 0 <= share <= 1:
+                raise ValueError(f"{name} is a share between 0 and 1, not {share!r}")
+        for name, number in (("early_stopping", early_stopping),
+                             ("genetic_max_fail_count", genetic_max_fail_count)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} has to be at least 1, not {number!r}")
         self.population_size = population_size
         self.generations = genetic_num_iters or generations
-        self.batch, self.eps_greedy, self.elite, self.first = batch, eps_greedy, elite, first
-        self.kept, self.max_fail_count = kept, max_fail_count
+        self.batch, self.eps_greedy, self.elite = batch, eps_greedy, elite
+        self.first = first if init_min_unmeasured is None else max(1, init_min_unmeasured)
+        self.kept, self.max_fail_count, self.early_stopping = kept, max_fail_count, early_stopping
+        #: of each generation; of the measured ones that are parents; misses after one another
+        self._mutated = population_size if genetic_mutate_prob is None else (
+            math.ceil(population_size * genetic_mutate_prob))
+        self._best = elite if init_measured_ratio is None else (
+            math.ceil(population_size * init_measured_ratio))
+        self._misses = genetic_max_fail_count or max_fail_count
 
     def pre_tuning(self, max_trials: int, num_trials_per_iter: int, design_spaces: list,
                    database: Database | None = None, cost_model: CostModel | None = None) -> None:
@@ -99,6 +115,7 @@ class EvolutionarySearch(SearchStrategy):
         self.pool: dict[tuple, MeasureCandidate] = {}  # made, and not measured yet
         self._coming: Iterator[MeasureCandidate] = iter(())
         self._made: list[MeasureCandidate] = []
+        self._since = 0  # measurements without a better one
         if database is not None:
             self._recall(database)
 
@@ -142,6 +159,9 @@ class EvolutionarySearch(SearchStrategy):
         room = self.room()
         if room <= 0:
             return None
+        if self.early_stopping and self._since >= self.early_stopping:
+            self.ending = f"no better one was found in {self._since} measurements (early_stopping)"
+            return None
         out = self._fixed_ones(room)
         if self.measured:
             out += self._evolve(room - len(out))
@@ -181,7 +201,7 @@ class EvolutionarySearch(SearchStrategy):
         ranked = self._add(ahead or self._fresh(self.first))
         for _ in range(1 if ahead else 0, self.generations):
             ranked = self._add(self._mutants(
-                self._parents(ranked), self.population_size * self._times))
+                self._parents(ranked), self._mutated * self._times))
         explore = sum(self.context.rng.random() < self.eps_greedy for _ in range(room))
         out = self._take(ranked, room - explore)
         if explore:
@@ -195,7 +215,7 @@ class EvolutionarySearch(SearchStrategy):
 
     def _parents(self, ranked: list[MeasureCandidate]) -> list[MeasureCandidate]:
         """The best measured and the best predicted in turn, the best first."""
-        measured = [c for _, c in self.measured[: self.elite] if c.space in self.open]
+        measured = [c for _, c in self.measured[: self._best] if c.space in self.open]
         predicted = ranked[: self.elite]
         return [c for pair in itertools.zip_longest(predicted, measured) for c in pair if c]
 
@@ -215,7 +235,7 @@ class EvolutionarySearch(SearchStrategy):
     def _plan(self, ranked: list[MeasureCandidate]) -> None:
         """What `work_ahead` makes: mutants of the best known now, and some fresh ones."""
         self._coming = itertools.chain(
-            self._mutating(self._parents(ranked), self.population_size),
+            self._mutating(self._parents(ranked), self._mutated),
             self._drawing(max(4, self.population_size // 4)))
         self._made = []
 
@@ -233,13 +253,13 @@ class EvolutionarySearch(SearchStrategy):
     def _mutating(self, parents: list[MeasureCandidate], count: int
                   ) -> Iterator[MeasureCandidate]:
         """So many mutants, unless nothing new is found often."""
-        rng, done, fails = self.context.rng, 0, 0
+        rng, done, fails, misses = self.context.rng, 0, 0, 0
         weights = [1 / (1 + 0.5 * rank) for rank in range(len(parents))]
         mutators = self.context.space_generator.mutator_probs
         if not mutators or not parents:
             return
         tried: set[tuple] = set()
-        while done < count and fails < self.max_fail_count:
+        while done < count and fails < self.max_fail_count and misses < self._misses:
             parent = rng.choices(parents, weights)[0]
             new, names = parent.decided, []
             for _ in range(rng.choice((1, 1, 2))):
@@ -251,14 +271,15 @@ class EvolutionarySearch(SearchStrategy):
             key = self._key(parent.space, new)
             known = key in self.seen or key in self.pool or key in tried
             if not names or known or self._often_refused(parent.space, new):
-                fails += 1
+                fails, misses = fails + 1, misses + 1
                 continue
             tried.add(key)
             made = self._make(parent.space, new)
             if made is None:
-                fails += 1
+                fails, misses = fails + 1, misses + 1
                 self.seen.add(key)
                 continue
+            misses = 0
             made.source, made.mutation = parent, ", ".join(names)
             made.generation = parent.generation + 1
             done += 1
@@ -395,9 +416,13 @@ class EvolutionarySearch(SearchStrategy):
     def notify_runner_results(self, measure_candidates: Sequence[MeasureCandidate],
                               results: Sequence[Any]) -> None:
         """The times become parents of the next batch."""
+        best = min((time for time, _ in self.measured), default=math.inf)
         for candidate, result in zip(measure_candidates, results):
+            self._since += 1
             if result.status == "ok" and result.time:
                 self.measured.append((result.time, candidate))
+                if result.time < best:
+                    best, self._since = result.time, 0
 
 
 def _samples(trace: Trace) -> bool:

@@ -28,6 +28,8 @@ class SearchStrategy:
     proposed = 0
     #: programs of these spaces that the database knew a time of
     recalled = 0
+    #: why there is nothing more, where that comes before the trials are used up
+    ending = "all programs of its space were tried"
 
     def initialize_with_tune_context(self, context: TuneContext) -> None:
         """Called once, with the task."""
