@@ -36,6 +36,8 @@ def build(
         from targets to modules builds each for its target.
     target : Target, str or dict
         By default the current target (``with Target(...)``), or this machine.
+    runtime : str or object with a name
+        TVM's runtime: "cpp" is the only one, ValueError for another.
     name : str
         The name of the function when ``inputs`` is a single function.
     binds : dict of te.Tensor to tir.Buffer
@@ -52,6 +54,9 @@ def build(
     """
     if isinstance(args, (str, Target, Mapping)) and target is None:
         args, target = None, args  # build(mod, "llvm")
+    if runtime is not None and str(getattr(runtime, "name", runtime)) != "cpp":
+        raise ValueError(f'runtime={runtime!r}: kernels run in this process, which TVM calls '
+                         '"cpp"; leave it out')
     if isinstance(inputs, Mapping) and not isinstance(inputs, IRModule):
         modules = [build(mod, None, where, target_host) for where, mod in inputs.items()]
         for other in modules[1:]:

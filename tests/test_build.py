@@ -6,10 +6,11 @@ import sys
 import numpy as np
 import pytest
 
+from mlc_lab import relax
 from mlc_lab.build import build
 from mlc_lab.ir.module import IRModule
 from mlc_lab.runtime import array, cpu, empty, jit, load_module, native_library
-from mlc_lab.schedule import Schedule
+from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 from mlc_lab.target import Target
 
@@ -334,3 +335,35 @@ def test_builds_of_graphs_leave_no_memory_behind():
     assert not alive, "of a model that was dropped"
     assert resident < 4_000, "bytes a build"
     assert not used > 2_000, "bytes a build"
+
+
+@pytest.mark.parametrize("level, has", [("detail", 3), ("fast", 1), ("none", 0)])
+def test_a_refusal_says_as_much_as_is_asked(mm_relu, level, has):
+    sch = Schedule(mm_relu, error_render_level=level)
+    for schedule in (sch, sch.copy()):
+        *_, k = schedule.get_loops("Y")
+        with pytest.raises(ScheduleError) as refused:
+            schedule.parallel(k)
+        text = str(refused.value)
+        assert text.startswith("sch.parallel(") and "was refused" in text
+        assert sum(word in text for word in ("why:", "clash:", "where:")) == has
+    with pytest.raises(ValueError, match="one of 'detail', 'fast', 'none', not 'all'"):
+        Schedule(mm_relu, error_render_level="all")
+
+
+def test_options_of_tvm_that_would_do_nothing_are_refused(mm_relu):
+    with pytest.raises(ValueError, match="runtime='crt'"):
+        build(mm_relu, runtime="crt")
+    assert build(mm_relu, runtime="cpp")["mm_relu"]
+    relu = from_source("""
+@R.function
+def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    return R.nn.relu(x)
+""")
+    with pytest.raises(ValueError, match="system_lib=True"):
+        relax.build(relu, system_lib=True)
+    made, two = relax.build(relu, system_lib=False), array(np.array([-1, 2], "float32"))
+    with pytest.raises(ValueError, match="memory_cfg is"):
+        relax.VirtualMachine(made, cpu(), memory_cfg="arena")
+    for memory in ("naive", "pooled", {cpu(): "naive"}):
+        assert relax.VirtualMachine(made, cpu(), memory)["main"](two).numpy()[1] == 2

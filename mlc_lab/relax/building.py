@@ -55,6 +55,8 @@ def build(
         function, others bytecode. ``"bytecode"``: all become bytecode.
     tir_pipeline : Pass, optional
         Done to the kernels before they are lowered.
+    system_lib : bool, optional
+        ValueError for True: no library is linked into another program here.
 
     Returns
     -------
@@ -69,6 +71,9 @@ def build(
     if exec_mode not in EXEC_MODES:
         raise ValueError(f"exec_mode is one of {', '.join(map(repr, EXEC_MODES))}, not "
                          f"{exec_mode!r}")
+    if system_lib:
+        raise ValueError("system_lib=True makes TVM link what is built into a C++ program, which "
+                         "is not possible here; ex.export_library(path) writes a library to load")
     mod = _as_module(mod)
     where = Target(target if target is not None else Target.current() or "llvm")
     gpu = where.kind.name != "llvm"

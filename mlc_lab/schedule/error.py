@@ -14,6 +14,9 @@ from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
 from ..language import chosen, text
 
+#: how much an error tells, by TVM's names
+LEVELS = ("detail", "fast", "none")
+
 #: the line that says what a rule asks for in another language: errors are English
 RULE = "rule: {rule}"
 
@@ -51,11 +54,13 @@ class ScheduleError(MLCError, RuntimeError):
     Attributes: `primitive` (its name), `call` (the call as Python text), `rule`, `reason`, `nodes`,
     `hint`, `conflict`, `mod` (the program it was refused on); of one that a workbench met, the
     number of the `attempt`, and the `line` of the text that was read. The text is rendered when
-    read.
+    read, as far as `level` says.
     """
 
     attempt: int | None = None
     line: int | None = None
+    #: "detail"; "fast": without what is looked for in the program; "none": that it was refused
+    level = "detail"
 
     def __init__(self, primitive: str, call: str | Callable[[], str], refusal: Refusal,
                  mod: IRModule) -> None:
@@ -83,15 +88,19 @@ class ScheduleError(MLCError, RuntimeError):
         return above("script_underlined")(self.mod, self.nodes, context)
 
     def __str__(self) -> str:
-        out = [f"{self.call or self.primitive} was refused.",
-               f"  rule: {self.rule}",
-               f"  why:  {self.reason}"]
+        out = [f"{self.call or self.primitive} was refused."]
+        if self.level == "none":
+            return out[0]
+        out.append(f"  rule: {self.rule}")
         if said := rule_in_words(self.rule):
-            out.insert(2, f"  {said}")
-        if self.conflict:
+            out.append(f"  {said}")
+        out.append(f"  why:  {self.reason}")
+        if self.level == "detail" and self.conflict:
             out.append(f"  two iterations that clash: {self.conflict}")
         if self.hint:
             out.append(f"  try:  {self.hint}")
+        if self.level == "fast":
+            return "\n".join(out)
         try:
             where = self.underlined()
         except Exception as err:  # the reason must reach the user even if the program won't print
@@ -101,4 +110,4 @@ class ScheduleError(MLCError, RuntimeError):
         return "\n".join(out)
 
 
-__all__ = ["Refusal", "ScheduleError"]
+__all__ = ["LEVELS", "Refusal", "ScheduleError"]

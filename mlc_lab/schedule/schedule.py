@@ -22,7 +22,7 @@ from ..tir.stmt import Block, For
 from . import primitive as primitive
 from .annotations import annotations_stay_in_scope, loops_named_stay_around
 from .arguments import fitting
-from .error import Refusal, ScheduleError
+from .error import LEVELS, Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .loop_kind import changed_loops, loops_stay_independent
 from .methods import Primitives
@@ -68,6 +68,9 @@ class Schedule(Primitives):
     mod: the IRModule (or a PrimFunc, which becomes the function "main").
     seed: of the sampling primitives; None or -1 takes a random one.
     debug_mask: "all", or a `ScheduleDebugMask`, checks the state after every step, "none" does not.
+    error_render_level: how much a refusal says: "detail"; "fast" does not look for two iterations
+        that clash and shows no program; "none" says that it was refused. ValueError for another.
+    enable_check: TVM's; the rules are checked in any case.
 
     Every primitive takes and returns random variables (BlockRV, LoopRV, ExprRV) that follow blocks
     and loops through rewrites. A primitive that would change what the program computes raises
@@ -98,6 +101,10 @@ class Schedule(Primitives):
         self._late = False
         self._debug = debug_mask in ("all", -1) or (isinstance(debug_mask, int) and debug_mask > 0)
         self.enable_check = enable_check
+        if error_render_level not in LEVELS:
+            raise ValueError(f"error_render_level is one of {', '.join(map(repr, LEVELS))}, not "
+                             f"{error_render_level!r}")
+        self.error_render_level = error_render_level
         self._working_on: GlobalVar | None = None
         if "main" in mod:
             self._working_on = mod.get_global_var("main")
@@ -252,6 +259,7 @@ class Schedule(Primitives):
         new.open_numbers = dict(self.open_numbers)
         new._late = False
         new._debug, new.enable_check = self._debug, self.enable_check
+        new.error_render_level = self.error_render_level
         new._working_on = self._working_on
         new._seed, new._generator = self.fork_seed(), None
         return new
@@ -419,6 +427,7 @@ class Schedule(Primitives):
         instruction = Instruction.of(kind, dict(args), None)
         names = self._names
         error = ScheduleError(kind.method, lambda: instruction.as_python(names), refusal, mod)
+        error.level = self.error_render_level
         self.steps.append(Step(instruction, None, mod, mod, error, lambda: error.call))
         return error
 

@@ -51,6 +51,9 @@ class VirtualMachine:
     device : Device
         That of the target that the executable was built for, which is also the default; another
         one is refused.
+    memory_cfg : str or dict, optional
+        TVM's choice of an allocator: "naive", "pooled", or a dict of these by device. Here there is
+        one, numpy's; ValueError for another.
     profile : bool
         Accepted for TVM's sake: ``vm.profile(...)`` works without.
     """
@@ -64,6 +67,10 @@ class VirtualMachine:
                             f"{type(rt_mod).__name__}" + (
                                 "; call relax.build(mod, target=\"llvm\") first"
                                 if hasattr(rt_mod, "functions") else ""))
+        kinds = memory_cfg.values() if isinstance(memory_cfg, dict) else [memory_cfg]
+        if not {*kinds} <= {None, "naive", "pooled"}:
+            raise ValueError('memory_cfg is "naive", "pooled", or a dict of these by device, not '
+                             f"{memory_cfg!r}")
         self.executable = rt_mod
         self.device = _check_device(device, rt_mod.device)
         self._moved: dict[int, NDArray] = {}
