@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _OPPOSITE = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
 _MIRROR = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ, NE: NE}
+#: ends that cannot be compared, of which the least or the greatest is taken; more bound nothing
+_ENDS = 16
 #: parts of a bound that names and iterators were put into; one that has more bounds nothing
 _PARTS = 2_000
 
@@ -317,7 +319,8 @@ class _Detector:
         """The smallest interval over two, ends compared where their difference is constant."""
         if a is None or b is None:
             return None
-        return _smaller(a[0], b[0], True), _smaller(a[1], b[1], False)
+        low, high = _smaller(a[0], b[0], True), _smaller(a[1], b[1], False)
+        return None if _ends(low, Min) > _ENDS or _ends(high, Max) > _ENDS else (low, high)
 
     # ------------------------------------------------------------------------- regions
 
@@ -379,6 +382,19 @@ class _Detector:
                 ranges.append(Range.from_min_extent(_tidy(low), extent))
             out.append(BufferRegion(buffer, tuple(ranges)))
         return out
+
+
+def _ends(e: PrimExpr, kind: type) -> int:
+    """How many values an expression is the least, or the greatest, of."""
+    stack: list[Any] = [e]
+    count = 0
+    while stack:
+        item = stack.pop()
+        if type(item) is kind:
+            stack += (item.a, item.b)
+        else:
+            count += 1
+    return count
 
 
 def _small(interval: Interval) -> Interval:

@@ -87,3 +87,11 @@ def test_what_doubles_with_each_level_is_not_unfolded(inner, at):
         text = "for k in range(vi):\n" + textwrap.indent(text, "    ")
     reads, writes = regions(text)
     assert reads == ("A[vi, 0]" if at == "vi" else "A[0:vi, 0]") and writes == "B[0:16, 0]"
+
+
+@pytest.mark.parametrize("places, said", [
+    (range(1, 3), "A[T.min(vi % 7, vi % 11):"), (range(1, 1000), "A[0:16, 0]")])
+def test_ends_that_cannot_be_compared_are_few(places, said):
+    read = " + ".join(f"A[vi % {4 * k + 3}, 0]" for k in places)
+    assert regions(f"B[vi, 0] = {read}")[0].startswith(said)
+
