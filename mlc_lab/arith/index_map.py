@@ -110,8 +110,9 @@ def is_bijective(index_map: IndexMap, ranges: Sequence[Any], analyzer: Analyzer 
                  ) -> bool:
     """Whether the map is one to one onto the box of its final ranges."""
     doms = dict(zip(index_map.initial_indices, as_ranges(ranges, index_map)))
-    return bool(detect_iter_map(index_map.final_indices, doms, TRUE, "bijective", analyzer).indices
-                ) or not index_map.final_indices
+    if not index_map.final_indices:
+        return all(U.is_one(r.extent) for r in doms.values())
+    return bool(detect_iter_map(index_map.final_indices, doms, TRUE, "bijective", analyzer).indices)
 
 
 def is_equivalent_to(index_map: IndexMap, other: IndexMap, analyzer: Analyzer | None = None
@@ -181,6 +182,9 @@ def non_surjective_inverse(index_map: IndexMap, shape: Sequence[Any],
     final = []
     for var, rng in doms.items():
         value = known.get(var)
+        if value is None and not (U.is_one(rng.extent) or index_map.final_indices):
+            raise ValueError(f"{index_map!r} cannot be inverted on {_text(shape)}: {var.name} is "
+                             "lost")
         final.append(inner.simplify(value) if value is not None else rng.min)
     table = dict(zip(index_map.initial_indices, final))
     where = inner.simplify(substitute(padding, table)) if padding is not FALSE else FALSE

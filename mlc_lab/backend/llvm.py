@@ -23,7 +23,8 @@ from ..runtime.llir import ModuleText
 from ..runtime.module import Module
 from ..runtime.native import SYMBOLS
 from .llvm_abi import RETURN_SLOT, Signature, parameter_texts, signature_of
-from .llvm_emit import CodegenError, Unit
+from .llvm_calls import CALL_LLVM
+from .llvm_emit import CodegenError, Unit, checked_symbol
 from .llvm_stmt import StmtGen
 
 __all__ = ["CodegenError", "META_SYMBOL", "build", "compile_module", "generate", "why_not_here"]
@@ -44,7 +45,11 @@ _HALF = ("__truncsfhf2", "__truncdfhf2", "__extendhfsf2")
 def function_name(var: Any, func: tir.PrimFunc) -> str:
     """The name under which a function is found: its global symbol, or its name in the module."""
     symbol = (func.attrs or {}).get("global_symbol")
-    return str(symbol) if symbol is not None else var.name_hint
+    if symbol is None:
+        return var.name_hint
+    if not isinstance(symbol, (str, tir.StringImm)):
+        raise CodegenError(f"{var.name_hint}: its global_symbol is {symbol!r}, which is no string")
+    return checked_symbol(str(getattr(symbol, "value", symbol)))
 
 
 def entry_of(mod: IRModule) -> str | None:
@@ -197,9 +202,20 @@ def compile_module(
     ``level`` 0 compiles in a fifth of the time, for a kernel that runs once.
     """
     where = where or jit.host_machine()
-    text, meta, imports = generate(mod, where, entry, extra=extra)
-    compiled = jit.compile_ir(text, where, imports=_link_imports(imports), emit=where.is_host,
-                              level=level)
+    try:
+        text, meta, imports = generate(mod, where, entry, extra=extra)
+    except UnicodeEncodeError as error:
+        raise CodegenError(f"the program has the text {error.object[:60]!r}, which cannot be "
+                           "written as UTF-8") from None
+    try:
+        compiled = jit.compile_ir(text, where, imports=_link_imports(imports), emit=where.is_host,
+                                  level=level)
+    except ValueError as error:
+        named = {str(n.args[0].value) for f in mod.functions.values() if isinstance(f, tir.PrimFunc)
+                 for n in tir.pre_order(f.body) if type(n) is tir.Call
+                 and getattr(n.op, "name", "") in CALL_LLVM}
+        raise CodegenError(f"LLVM refuses the program, which calls {', '.join(sorted(named))}: "
+                           f"{error}" if named else str(error)) from None
     return compiled, meta
 
 

@@ -15,7 +15,7 @@ from ..ir.module import GlobalVar
 from ..runtime.abi import quoted
 from . import llvm_math
 from .llvm_bits import BitsGen
-from .llvm_emit import CodegenError, const_int, intrinsic_suffix
+from .llvm_emit import CodegenError, checked_symbol, const_int, intrinsic_suffix
 from .llvm_math import Lanes
 from .llvm_types import element_type, float_constant, register_type
 
@@ -155,7 +155,11 @@ class CallGen(BitsGen):
     # -- C functions ------------------------------------------------------------------------------
 
     def call_extern(self, e: tir.Call) -> str:
-        name, args = str(e.args[0].value), e.args[1:]
+        name, args = e.args[0], e.args[1:]
+        if type(name) is not tir.StringImm or not name.value:
+            raise CodegenError(f"{self.function_name}: call_extern needs the function's name "
+                               f"first, got {name!r}")
+        name = checked_symbol(name.value)
         types = [register_type(a.dtype) for a in args]
         operands = ", ".join(f"{t} {self.operand(a)}" for t, a in zip(types, args, strict=True))
         ret = register_type(e.dtype)
@@ -295,6 +299,8 @@ def _with_suffix(name: str, dtype: str) -> str:
     return name
 
 
+#: the operators that call an LLVM intrinsic by its name
+CALL_LLVM = ("tir.call_llvm_intrin", "tir.call_llvm_pure_intrin")
 _INTRINSIC = re.compile(r"llvm\.[A-Za-z0-9_.]+")
 _GPU = ("tvm_thread_allreduce", "tvm_storage_sync", "tvm_warp", "ptx_", "mma_", "fragment",
         "matrix_sync", "mma_sync")
@@ -438,8 +444,7 @@ HANDLERS: dict[str, Callable[[CallGen, tir.Call], str]] = {
     "tir.tvm_access_ptr": CallGen.call_access_ptr,
     "tir.call_extern": CallGen.call_extern,
     "tir.call_pure_extern": CallGen.call_extern,
-    "tir.call_llvm_intrin": CallGen.call_llvm,
-    "tir.call_llvm_pure_intrin": CallGen.call_llvm,
+    **dict.fromkeys(CALL_LLVM, CallGen.call_llvm),
     "tir.tvm_call_packed": CallGen.call_packed,
     "tir.tvm_call_packed_lowered": CallGen.call_packed,
     "tir.tvm_call_cpacked": CallGen.call_packed,

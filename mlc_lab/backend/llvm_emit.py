@@ -23,6 +23,13 @@ class CodegenError(MLCError, ValueError):
     """A program that cannot be turned into machine code; the text says what and what to do."""
 
 
+def checked_symbol(name: str) -> str:
+    """The name of a function, if object code can have it. Raises CodegenError."""
+    if "\0" in name or name.startswith("llvm.") or any("\ud800" <= c <= "\udfff" for c in name):
+        raise CodegenError(f"no function in object code can be called {name[:60]!r}")
+    return name
+
+
 class Unit:
     """One LLVM module under construction."""
 
@@ -311,4 +318,5 @@ def const_int(e: PrimExpr) -> int | None:
     return e.value if type(e) is IntImm else None
 
 
-__all__ = ["CodegenError", "Emitter", "Unit", "const_int", "intrinsic_suffix", "quoted"]
+__all__ = ["CodegenError", "Emitter", "Unit", "checked_symbol", "const_int", "intrinsic_suffix",
+           "quoted"]

@@ -125,7 +125,7 @@ def _write_table(m: ModuleText, name: str, args: Sequence[Arg], symbols: Sequenc
 
 def quoted(name: str) -> str:
     """``name`` as an LLVM identifier, quoted where it has characters that need it."""
-    if name.isascii() and all(c.isalnum() or c in "_.$-" for c in name):
+    if name.isascii() and all(c.isalnum() or c in "_.$-" for c in name) and not name[:1].isdigit():
         return name
     text = "".join(c if c.isprintable() and c not in '"\\' else "".join(
         f"\\{byte:02X}" for byte in c.encode(errors="replace")) for c in name)

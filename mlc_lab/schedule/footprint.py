@@ -12,6 +12,7 @@ not, all of the buffer is taken to be read and written.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
 Span = tuple[PrimExpr, PrimExpr] | None
 Loop = tuple[Var, PrimExpr, PrimExpr]  # (variable, first value, extent)
 
+#: parts of an index, written out, beyond which nothing is said of it
+_PARTS = 2_000
 _ONE = {"int32": IntImm("int32", 1), "int64": IntImm("int64", 1)}
 
 
@@ -80,6 +83,10 @@ class Access(NamedTuple):
         return Access(self.memory, self.buffer, spans, self.write, (*loops, *inner),
                       (*conditions, *own), self.node, block or self.block, self.pointer,
                       self.update, self.init)
+
+
+def _is_small(e: PrimExpr) -> bool:
+    return next(itertools.islice(pre_order(e), _PARTS, None), None) is None
 
 
 def _replaced(e: PrimExpr, table: Mapping[Var, PrimExpr]) -> PrimExpr:
@@ -201,6 +208,9 @@ class _Walk:
         self.conditions: tuple[PrimExpr, ...] = ()
         #: variables that are replaced: iterators of blocks within, lets
         self.table: dict[Var, PrimExpr] = {}
+        #: how many parts those have that have many, and those that have too many to go on with
+        self.parts: dict[Var, int] = {}
+        self.large: set[Var] = set()
         #: view -> (buffer it is a view of, its spans there)
         self.views: dict[Buffer, tuple[Buffer, tuple[Span, ...]]] = {}
         #: pointer -> a buffer that has it
@@ -226,7 +236,30 @@ class _Walk:
 
     def now(self, e: PrimExpr) -> PrimExpr:
         """An expression in terms of what is not replaced."""
+        if self.large and self.is_large(e):
+            return Var("too large", e.dtype)
         return substitute(e, self.table) if self.table else e
+
+    def is_large(self, e: PrimExpr) -> bool:
+        """Whether an expression is made of one that has too many parts to be written out."""
+        return bool(self.large) and any(type(n) is Var and n in self.large for n in pre_order(e))
+
+    def name(self, var: Var, value: PrimExpr) -> None:
+        """Put the value in the place of a variable. What is used twice doubles with each level."""
+        count = sum(self.parts.get(n, 1) if type(n) is Var else 1 for n in pre_order(value)) if (
+            self.parts or not isinstance(value, (Var, IntImm))) else 1
+        if count > 1:
+            self.parts[var] = count
+        if count > _PARTS or self.is_large(value):
+            self.large.add(var)
+        else:
+            self.table[var] = self.now(value)
+
+    def forget(self, var: Var) -> None:
+        """The variable is not known any more."""
+        self.table.pop(var, None)
+        self.parts.pop(var, None)
+        self.large.discard(var)
 
     def add(self, buffer: Buffer, spans: tuple[Span, ...] | None, write: bool, node: Node,
             pointer: bool = False) -> None:
@@ -258,7 +291,9 @@ class _Walk:
         """The spans of the elements at `indices`."""
         out: list[Span] = []
         for index in indices:
-            if type(index) is Ramp:
+            if self.is_large(index):
+                out.append(None)
+            elif type(index) is Ramp:
                 stride = op.as_int(index.stride)
                 if stride is None or stride <= 0:
                     out.append(None)
@@ -419,9 +454,9 @@ class _Walk:
 
     def let(self, node: LetStmt | Let) -> None:
         self.visit(node.value)
-        self.table[node.var] = self.now(node.value)
+        self.name(node.var, node.value)
         self.visit(node.body)
-        del self.table[node.var]
+        self.forget(node.var)
 
     def allocate(self, node: Allocate | AllocateConst) -> None:
         self.inner.add(node.buffer_var)
@@ -439,18 +474,18 @@ class _Walk:
         kept = self.conditions
         if not op.is_const_int(node.predicate, 1):
             self.conditions = (*kept, self.now(node.predicate))
-        values = [self.now(v) for v in node.iter_values]
-        self.table.update({iv.var: v for iv, v in zip(node.block.iter_vars, values)})
+        for iv, value in zip(node.block.iter_vars, node.iter_values):
+            self.name(iv.var, value)
         if not self.known(node.block):
             self.block(node.block)
         for iv in node.block.iter_vars:
-            self.table.pop(iv.var, None)
+            self.forget(iv.var)
         self.conditions = kept
 
     def known(self, node: Block) -> bool:
         """Take what was found in the block before, if it is seen to be the same here: most steps
         leave the blocks as they are. False if the block must be visited."""
-        if self.whole:
+        if self.whole or self.large:
             return False
         found = footprint(node)
         if self.views or any(a.pointer for a in found):
@@ -458,6 +493,9 @@ class _Walk:
         site = self.site or node
         for access in found:
             access = access.bound(self.table, self.loops, self.conditions, site)
+            if self.parts and access.spans is not None:  # what was small here may have grown
+                access = access._replace(spans=tuple(
+                    s if s is None or _is_small(s[0]) else None for s in access.spans))
             self.out.append(access._replace(init=True) if self.init else access)
         for buffer in node.alloc_buffers:
             self.inner.add(buffer.data)

@@ -366,6 +366,15 @@ def _invert(state: ScheduleState, block: StmtSRef, source: StmtSRef, indices: Se
                 guard = condition if guard is None else op.logical_and(guard, condition)
     # the consumer must read exactly where the producer stores
     for index, place in zip(at, made.indices):
+        if any(dt.lanes_of(e.dtype) > 1 for e in (index, place, *table.values())):
+            if not structural_equal(substitute(index, table), place) or any(
+                    dt.lanes_of(e.dtype) > 1 for e in table.values()):
+                raise Refusal("computed_lane_by_lane", f"{buffer.name} is stored or read as a "
+                              "vector, and whether both are the same elements can be asked for "
+                              "one element at a time only", nodes=[stmt, made],
+                              hint="inline before the blocks are written with vectors, or "
+                              "vectorize a loop instead")
+            continue
         back = analyzer.simplify(op.sub(substitute(index, table), place))
         if not op.is_const_int(back, 0):
             condition = op.equal(substitute(index, table), place)

@@ -20,6 +20,7 @@ from ..ir.node import Node
 from ..reading import LimitError, limits
 from ..tir import expr as E
 from ..tir.buffer import Buffer
+from ..tir.functor import pre_order
 from .allowed import NotAllowed
 
 if TYPE_CHECKING:
@@ -36,13 +37,14 @@ _SEQUENCES = (tuple, list, str, range)
 class Budget:
     """What a script may still do beyond going over its own text once."""
 
-    __slots__ = ("left", "calls", "_weights", "_sizes")
+    __slots__ = ("left", "calls", "_weights", "_sizes", "_bound")
 
     def __init__(self) -> None:
         self.left = limits.WORK
         self.calls = 0
         self._weights: dict[int, tuple[int, Any]] = {}
         self._sizes: dict[int, tuple[int, Any]] = {}
+        self._bound: dict[E.Var, int] = {}
 
     def spend(self, work: int) -> None:
         """Count work. Raises LimitError when there was too much."""
@@ -87,6 +89,16 @@ class Budget:
             total = 1 + len(_parts(item)) + sum(sizes[id(c)][0] for c in children)
             sizes[id(item)] = min(total, limits.WORK + 1), item
         return sizes[id(value)][0]
+
+    def bind(self, var: E.Var, value: E.PrimExpr) -> None:
+        """Count what an iterator of a block becomes where its value is put in its place, which
+        doubles with each of nested blocks where an iterator is used twice."""
+        count = sum(self._bound.get(n, 1) if isinstance(n, E.Var) else 1 for n in pre_order(value))
+        if count > 1:
+            self._bound[var] = count
+        if count > limits.WORK:
+            raise LimitError("the values of iterators of nested blocks unfold to more than "
+                             f"{limits.WORK} parts")
 
     def enter(self) -> None:
         """Count a call inside of calls; `leave` ends it."""

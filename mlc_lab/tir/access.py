@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 _OPPOSITE = {LT: GE, LE: GT, GT: LE, GE: LT, EQ: NE, NE: EQ}
 _MIRROR = {LT: GT, LE: GE, GT: LT, GE: LE, EQ: EQ, NE: NE}
+#: ends that cannot be compared, of which the least or the greatest is taken; more bound nothing
+_ENDS = 16
+#: parts of a bound that names and iterators were put into; one that has more bounds nothing
+_PARTS = 2_000
 
 
 def contains_block(node: Stmt) -> bool:
@@ -84,6 +88,8 @@ class _Detector:
         self.pointers = pointers
         self.bounds: dict[Var, Interval] = {}
         self.lets: dict[Var, PrimExpr] = {}
+        #: what `lets` take their values from, while `bounds` are as they are
+        self.known: dict[Var, Interval] = {}
         self.matches: dict[Buffer, MatchBufferRegion] = {}
         self.reads: Boxes = {}
         self.writes: Boxes = {}
@@ -110,12 +116,15 @@ class _Detector:
             self.visit(node.min)
             self.visit(node.extent)
             self.bounds[node.loop_var] = self.span(node.min, node.extent)
+            self.known = {}
             self.visit(node.body)
             del self.bounds[node.loop_var]
+            self.known = {}
             return
         elif kind is LetStmt or kind is Let:
             self.visit(node.value)
             self.lets[node.var] = node.value
+            self.known.pop(node.var, None)
             self.visit(node.body)
             del self.lets[node.var]
             return
@@ -145,14 +154,15 @@ class _Detector:
 
     def under(self, condition: PrimExpr, node: Node) -> None:
         """Visit a node with the loops' bounds narrowed by a condition that holds there."""
-        saved = dict(self.bounds)
+        saved, before = dict(self.bounds), self.known
         for var, low, high in self.narrowed(condition, True):
             known = self.bounds[var]
             if known is not None:
                 self.bounds[var] = (known[0] if low is None else _larger(known[0], low),
                                     known[1] if high is None else _lesser(known[1], high))
+        self.known = {}
         self.visit(node)
-        self.bounds = saved
+        self.bounds, self.known = saved, before
 
     def narrowed(self, condition: Any, holds: bool) -> Iterator[
             tuple[Var, PrimExpr | None, PrimExpr | None]]:
@@ -230,7 +240,7 @@ class _Detector:
             for region in regions:
                 if region.buffer in local:
                     continue
-                box = [self.span(substitute(r.min, table), substitute(r.extent, table))
+                box = [_small(self.span(substitute(r.min, table), substitute(r.extent, table)))
                        for r in region.region]
                 self.touch(home, region.buffer, box)
 
@@ -243,7 +253,9 @@ class _Detector:
             if e in self.bounds:
                 return self.bounds[e]
             if e in self.lets:
-                return self.interval(self.lets[e])
+                if e not in self.known:
+                    self.known[e] = _small(self.interval(self.lets[e]))
+                return self.known[e]
             return e, e
         if kind is IntImm:
             return e, e
@@ -251,8 +263,7 @@ class _Detector:
             return None if _calls(e) else (e, e)
         if kind is Ramp:
             last = O.add(e.base, O.mul(e.stride, IntImm(e.stride.dtype, e.lanes - 1)))
-            low, high = self.interval(e.base), self.interval(last)
-            return None if low is None or high is None else (low[0], high[1])
+            return self.union(self.interval(e.base), self.interval(last))  # it may go backwards
         if kind is Cast:
             inner = self.interval(e.value)
             return inner and (O.cast(inner[0], e.dtype), O.cast(inner[1], e.dtype))
@@ -308,7 +319,8 @@ class _Detector:
         """The smallest interval over two, ends compared where their difference is constant."""
         if a is None or b is None:
             return None
-        return _smaller(a[0], b[0], True), _smaller(a[1], b[1], False)
+        low, high = _smaller(a[0], b[0], True), _smaller(a[1], b[1], False)
+        return None if _ends(low, Min) > _ENDS or _ends(high, Max) > _ENDS else (low, high)
 
     # ------------------------------------------------------------------------- regions
 
@@ -370,6 +382,33 @@ class _Detector:
                 ranges.append(Range.from_min_extent(_tidy(low), extent))
             out.append(BufferRegion(buffer, tuple(ranges)))
         return out
+
+
+def _ends(e: PrimExpr, kind: type) -> int:
+    """How many values an expression is the least, or the greatest, of."""
+    stack: list[Any] = [e]
+    count = 0
+    while stack:
+        item = stack.pop()
+        if type(item) is kind:
+            stack += (item.a, item.b)
+        else:
+            count += 1
+    return count
+
+
+def _small(interval: Interval) -> Interval:
+    """An interval, or None where its ends are too large to go on with: names that mention one
+    another twice, and iterators of nested blocks, double with each level."""
+    if interval is None:
+        return None
+    stack, count = list(interval), 0
+    while stack:
+        count += 1
+        if count > _PARTS:
+            return None
+        stack += stack.pop().children()
+    return interval
 
 
 def _calls(e: Any) -> bool:

@@ -235,12 +235,15 @@ def decl_buffer(shape: Any, dtype: str | None = None,
 
     Without `data` a new pointer variable in `scope` is made. `data_alignment` is in bytes (64 by
     default), `offset_factor` says that elem_offset is a multiple of it. Raises ValueError for
-    extents, strides and offsets that are no integers.
+    extents, strides and offsets that are no integers, and for strides of other dimensions.
     """
     where = f"buffer {name}"
     shape = tuple(extent_of(d, where) for d in (shape if is_sequence(shape) else [shape]))
     dtype = dt.canonical(dtype or "float32")
     strides = tuple(_integer(s, where, "stride") for s in strides or ())
+    if strides and len(strides) != len(shape):
+        raise ValueError(f"{where} has {len(shape)} dimension(s) and {len(strides)} strides: each "
+                         "dimension has one")
     index_dtype = shape[0].dtype if shape else "int32"
     if offset_factor != 0 and elem_offset is None:
         elem_offset = Var(f"{name}_elem_offset", index_dtype)

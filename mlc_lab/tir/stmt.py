@@ -338,7 +338,8 @@ def seq(*stmts: Any) -> Stmt:
 def annotation_value(value: Any) -> Any:
     """An annotation as it is stored: Python scalars become constants, strings StringImm-free str.
 
-    ints -> IntImm int32, bools -> IntImm bool, floats -> FloatImm float32, lists -> tuples.
+    ints -> IntImm int32, bools -> IntImm bool, floats -> FloatImm float32, lists -> tuples. Raises
+    TypeError for a function or a class, which no program can hold.
     """
     from .op import const
 
@@ -350,6 +351,9 @@ def annotation_value(value: Any) -> Any:
         return value.value
     if is_dict(value):
         return {k: annotation_value(v) for k, v in value.items()}
+    if callable(value) and not isinstance(value, (str, Node)):
+        raise TypeError("an annotation is a number, a string, an expression, or a list or dict of "
+                        "such values, not a function")
     return value
 
 

@@ -105,3 +105,14 @@ def test_a_shape_of_int64_stays_one():
     for extent in (16, 14):
         assert [d.dtype for d in mapping.map_shape([IntImm("int64", extent)])] == ["int64"] * 2
         assert [d.dtype for d in mapping.map_shape([extent])] == ["int32"] * 2
+
+
+@pytest.mark.parametrize("shape, one", [([4, 4], False), ([1, 4], False), ([1, 1], True)])
+def test_a_map_to_nothing_is_of_one_element(shape, one):
+    mapping = IndexMap.from_func(lambda i, j: (), 2)
+    assert mapping.is_bijective(shape) == one
+    if one:
+        assert [int(i) for i in mapping.inverse(shape).final_indices] == [0, 0]
+    else:
+        with pytest.raises(ValueError, match="is lost"):
+            mapping.inverse(shape)

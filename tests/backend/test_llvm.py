@@ -734,3 +734,35 @@ def test_two_functions_of_one_symbol_are_refused():
     func = module([], Evaluate(IntImm("int32", 0)))["f"]
     with pytest.raises(llvm.CodegenError, match=r'with_attr\("global_symbol", "again"\)'):
         llvm.generate(IRModule({"f": func, "again": func}), jit.host_machine())
+
+
+@pytest.mark.parametrize("name, said", [
+    ("a\0b", "can be called 'a.x00b'"), ("\ud800", "can be called '.ud800'")])
+def test_a_name_that_object_code_cannot_have(name, said):
+    for mod in (module([], Evaluate(tir.call_extern("int32", name))),
+                module([], Evaluate(const(0)), name)):
+        with pytest.raises(llvm.CodegenError, match=said):
+            llvm.build(mod)
+
+
+@pytest.mark.parametrize("name", [StringImm(""), const(5), Var("n", "int32")])
+def test_a_c_function_is_called_by_its_name(name):
+    with pytest.raises(llvm.CodegenError, match="needs the function's name first"):
+        llvm.build(module([name] if isinstance(name, Var) else [], Evaluate(
+            Call("int32", "tir.call_extern", [name]))))
+
+
+def test_a_name_may_begin_with_a_digit():
+    llvm.build(module([], Evaluate(const(0)), "5"))["5"]()
+
+
+def test_a_text_that_is_no_text():
+    n = Var("n", "int32")
+    body = AssertStmt(n > 0, StringImm("\ud800"), Evaluate(const(0)))
+    with pytest.raises(llvm.CodegenError, match="cannot be written as UTF-8"):
+        llvm.build(module([n], body))
+
+
+def test_an_intrinsic_with_other_types_than_it_has():
+    with pytest.raises(llvm.CodegenError, match="LLVM refuses the program, which calls llvm.trap"):
+        llvm.build(module([], Evaluate(tir.call_llvm_intrin("int32", "llvm.trap"))))

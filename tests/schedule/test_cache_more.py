@@ -6,7 +6,7 @@ from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 
-from .common import chain, check, matmul
+from .common import chain, check, kept, matmul
 from .test_cache_read import start
 
 
@@ -69,6 +69,24 @@ def test_an_update_in_place_works_on_a_copy():
     tile = sch.blockize(sch.get_loops("D")[1])
     sch.cache_inplace(tile, "D", "shared")
     check(sch, before)
+
+
+@T.prim_func
+def transpose_in_place(A: T.Buffer((4, 4), "float32")):
+    for i in range(4):
+        for j in range(i):
+            with T.block("A"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                T.reads(A[vi, vj], A[vj, vi])
+                T.writes(A[vi, vj], A[vj, vi])
+                x: T.float32 = A[vi, vj]
+                A[vi, vj] = A[vj, vi]
+                A[vj, vi] = x
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_all_regions_of_a_buffer_go_into_the_copy(index):
+    kept(transpose_in_place, lambda sch: sch.cache_inplace("A", index, "global"))
 
 
 def test_computed_indices_are_kept():

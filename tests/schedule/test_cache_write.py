@@ -5,7 +5,7 @@ import pytest
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
-from .common import chain, check, matmul, mm_relu, refused
+from .common import chain, check, kept, matmul, mm_relu, refused
 from .test_cache_read import start, two_readers
 
 
@@ -168,3 +168,43 @@ def test_a_copy_that_is_never_written_is_not_stored():
     whether anything is written, and here it never holds."""
     refused(never_again, lambda sch: sch.cache_write("again", 0, "global"),
             "every_element_is_written")
+
+
+@T.prim_func
+def halves(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            T.reads(A[v], A[v + 4])
+            T.writes(C[v], C[v + 4])
+            C[v] = A[v] + A[v + 4]
+            C[v + 4] = A[v] - A[v + 4]
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = C[7 - v]
+
+
+@T.prim_func
+def halves_in_a_loop(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((8,))
+    for i in range(4):
+        for _ in range(1):
+            with T.block("C"):
+                v = T.axis.spatial(4, i)
+                T.reads(A[v], A[v + 4])
+                T.writes(C[v], C[v + 4])
+                C[v] = A[v] + A[v + 4]
+                C[v + 4] = A[v] - A[v + 4]
+        for j in range(2):
+            with T.block("B"):
+                v = T.axis.spatial(8, j * 4 + i)
+                B[v] = C[v]
+
+
+@pytest.mark.parametrize("index", [0, 1])
+def test_a_block_may_write_several_regions_of_a_buffer(index):
+    kept(halves, lambda sch: sch.cache_write("C", index, "global"))
+    refused(halves_in_a_loop, lambda sch: sch.cache_write("C", index, "global"),
+            "one_region_is_stored")

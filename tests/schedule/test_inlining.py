@@ -218,6 +218,26 @@ def main(A: T.Buffer((8,), "float32"), D: T.Buffer((8,), "float32")):
     check_compiled(sch, before)
 
 
+@pytest.mark.parametrize("read, legal", [("0:4", True), ("T.Ramp(3, -1, 4)", False)])
+def test_a_consumer_of_vectors_reads_the_lanes_that_are_stored(read, legal):
+    func = from_source(f"""@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
+    C = T.alloc_buffer((4, 4))
+    for i in range(4):
+        with T.block("C"):
+            v = T.axis.spatial(4, i)
+            C[v, 0:4] = A[v, 0:4] * T.Broadcast(T.float32(2), 4)
+    for i in range(4):
+        with T.block("B"):
+            v = T.axis.spatial(4, i)
+            B[v, T.Ramp(3, -1, 4)] = C[v, {read}]
+""")
+    if legal:
+        kept(func, lambda s: s.reverse_compute_inline("B"))
+    else:
+        refused(func, lambda s: s.reverse_compute_inline("B"), "computed_lane_by_lane")
+
+
 @pytest.mark.parametrize("cut, asked", [("", "i < 7 and j < 7"),
                                         ("T.where(i < 6)", "i < 6 and j < 7")])
 def test_a_consumer_of_a_part_asks_for_what_its_producer_does_not(cut, asked):

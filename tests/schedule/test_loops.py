@@ -477,3 +477,14 @@ def test_a_reduction_of_a_triangle_is_not_bound_to_threads():
     k_0, k_1 = sch.split(sch.get_loops("B")[2], [None, 4])
     with pytest.raises(ScheduleError, match="affine_binding"):
         sch.bind(k_1, "threadIdx.x")
+
+
+def test_names_of_loops_do_not_double():
+    """What is split is fused again, 200 times: the name was 2 ** 200 characters long."""
+    sch = Schedule(matmul)
+    before = sch.mod
+    for _ in range(200):
+        outer, inner = sch.split(sch.get_loops("C")[0], [None, 2])
+        fused = sch.fuse(outer, inner)
+    assert len(sch.get(fused).loop_var.name) < 300
+    check(sch, before)

@@ -5,7 +5,7 @@ import pytest
 from mlc_lab.schedule import Schedule, ScheduleError
 from mlc_lab.script import tir as T
 
-from .common import chain, check, stencil
+from .common import chain, check, refused, stencil
 from .test_cache_read import start
 
 
@@ -169,3 +169,26 @@ def test_a_view_of_what_rolls_would_wrap():
             continue
         with pytest.raises(ScheduleError, match="views_do_not_wrap"):
             sch.rolling_buffer("B", 0)
+
+
+@T.prim_func
+def two_rows(A: T.Buffer((24,), "float32"), C: T.Buffer((10,), "float32")):
+    B = T.alloc_buffer((24,))
+    for i in range(10):
+        for j in range(3):
+            with T.block("B"):
+                v = T.axis.spatial(12, i + j)
+                T.reads(A[v], A[v + 12])
+                T.writes(B[v], B[v + 12])
+                B[v] = A[v]
+                B[v + 12] = A[v + 12]
+        for _ in range(1):
+            with T.block("C"):
+                v = T.axis.spatial(10, i)
+                T.reads(B[v], B[v + 2], B[v + 12], B[v + 14])
+                T.writes(C[v])
+                C[v] = B[v] + B[v + 2] * T.float32(2) + B[v + 12] + B[v + 14] * T.float32(3)
+
+
+def test_one_region_rolls():
+    refused(two_rows, lambda sch: sch.rolling_buffer("B", 0), "one_region")

@@ -195,6 +195,8 @@ def test_axis_separators_are_a_step_of_their_own():
         s.compute_at("C", s.get_loops("D")[0]),
         s.transform_block_layout("C", lambda i, j: (j, i)))),
     (chain, "map_is_bijective", lambda s: s.transform_block_layout("B", lambda i, j: (i,))),
+    (chain, "map_is_bijective", lambda s: s.transform_block_layout("B", lambda i, j: ())),
+    (chain, "map_is_injective", lambda s: s.transform_layout("B", ("write", 0), lambda i, j: ())),
     (chain, "map_is_bijective", lambda s: s.transform_block_layout(
         "B", lambda i, j: (i // 5, i % 5, j))),
     (chain, "map_takes_the_iterators", lambda s: s.transform_block_layout("B", lambda i: (i,))),

@@ -136,3 +136,18 @@ def test_what_is_found_again_holds_what_a_reduction_reads_of_its_own_result():
     block = sch.get(sch.get_block("C"))
     assert block.reads[0].buffer is block.writes[0].buffer
     assert not undeclared(block)
+
+
+@pytest.mark.parametrize("start", ["v", "0"])
+def test_names_that_double_with_each_line_are_not_unfolded(start):
+    """A block says that it touches everything where an index has 2 ** 64 parts."""
+    names = "\n".join(f"            x{n + 1}: T.int32 = x{n} + x{n}" for n in range(64))
+    sch = Schedule(from_source(f"""@T.prim_func
+def main(A: T.Buffer((4,), "float32")):
+    with T.block("A"):
+        for v in range(4):
+            x0: T.int32 = {start}
+{names}
+            A[x64 % 4] = A[x64 % 4] + T.float32(1)
+"""))
+    assert [repr(r) for r in sch.get(sch.get_block("A")).writes] == ["A[0:4]"]

@@ -103,6 +103,14 @@ def test_a_refusal_says_what_is_not_on_the_list(expression, words):
     assert raised.value.line == 3 and raised.value.column > 4
 
 
+@pytest.mark.parametrize("statement", [
+    "T.func_attr({'a': lambda i: i})",
+    "for i in T.serial(4, annotations={'a': [lambda i: i]}): A[0] = 1.0"])
+def test_no_function_is_kept_in_a_program(statement):
+    with pytest.raises(DiagnosticError, match="(?s):3:.*an annotation is a number.*not a function"):
+        from_source(HEAD + statement)
+
+
 def test_what_is_on_the_list_stays():
     func = from_source(HEAD + "\n    ".join([
         "A[len((1, 2))] = abs(-1.5) + min(2, 3) + max([4, 5]) + sum([1, 2]) + round(1.25, 1)",

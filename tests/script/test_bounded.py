@@ -153,3 +153,12 @@ def test_what_is_nested_beyond_the_stack_is_refused(monkeypatch):
     with pytest.raises(DiagnosticError, match="nested too deeply") as raised:
         from_source(HEAD + "A[0] = " + " + ".join(["A[0]"] * 4_000))
     assert raised.value.line == 3
+
+
+def test_iterators_that_double_with_each_nested_block_are_stopped():
+    lines = ["@T.prim_func", 'def main(A: T.Buffer((4,), "float32")):', "    for v0 in range(1):"]
+    for n in range(40):
+        lines += ["    " * (n + 2) + f'with T.block("b{n}"):',
+                  "    " * (n + 3) + f"v{n + 1} = T.axis.spatial(4, v{n} + v{n})"]
+    with pytest.raises(DiagnosticError, match="iterators of nested blocks unfold to more than"):
+        from_source("\n".join([*lines, "    " * 42 + "A[v40] = T.float32(0)"]))

@@ -38,6 +38,7 @@ CASES = {
     "B[vi, 0] = A[N[vi], N[vi + 1]]": ("A[N[vi], N[vi + 1]], N[vi:vi + 2]", "B[vi, 0]"),
     "B[vi, 0] = A[T.Cast('int32', B[vi, 1]), 0]": ("A[0:16, 0], B[vi, 1]", "B[vi, 0]"),
     "B[vi, T.Ramp(0, 2, 4)] = A[vi, T.Ramp(vi, 1, 4)]": ("A[vi, vi:vi + 4]", "B[vi, 0:7]"),
+    "B[vi, T.Ramp(7, -2, 4)] = A[vi, T.Ramp(3 + vi, -1, 4)]": ("A[vi, vi:vi + 4]", "B[vi, 1:8]"),
     "x = vi * 2\nB[x, 0] = A[x + 1, 0]": ("A[vi * 2 + 1, 0]", "B[vi * 2, 0]"),
     "for k in range(vi):\n    B[vi, k] = A[k, k]": ("A[0:vi, 0:vi]", "B[vi, 0:vi]"),
     "for k in range(8):\n    if k == 3:\n        B[vi, k] = 0.0": ("", "B[vi, 3]"),
@@ -70,3 +71,27 @@ def test_a_pointer_makes_its_buffer_opaque_and_access_ptr_does_not():
     assert [repr(r) for r in reads] == ["A[4:6]"]
     assert [repr(r) for r in writes] == ["B[0:16]"]
     assert [repr(r) for r in opaque] == ["A[0:16]"]
+
+
+@pytest.mark.parametrize("inner", [
+    "x0: T.int32 = {0}\n" + "\n".join(f"x{n + 1}: T.int32 = x{n} + x{n}" for n in range(64))
+    + "\nB[x64, 0] = A[{0}, 0]",
+    "".join("    " * n + f'with T.block("b{n}"):\n' + "    " * n + f"    v{n} = T.axis.spatial(16, "
+            + (f"v{n - 1} + v{n - 1}" if n else "{0}") + ")\n" for n in range(16))
+    + "    " * 16 + "B[v15, 0] = A[{0}, 0]"])
+@pytest.mark.parametrize("at", ["vi", "k"])
+def test_what_doubles_with_each_level_is_not_unfolded(inner, at):
+    """It is 2 ** 64 parts, or 2 ** 15: the whole dimension is what is said of it."""
+    text = inner.format(at)
+    if at == "k":
+        text = "for k in range(vi):\n" + textwrap.indent(text, "    ")
+    reads, writes = regions(text)
+    assert reads == ("A[vi, 0]" if at == "vi" else "A[0:vi, 0]") and writes == "B[0:16, 0]"
+
+
+@pytest.mark.parametrize("places, said", [
+    (range(1, 3), "A[T.min(vi % 7, vi % 11):"), (range(1, 1000), "A[0:16, 0]")])
+def test_ends_that_cannot_be_compared_are_few(places, said):
+    read = " + ".join(f"A[vi % {4 * k + 3}, 0]" for k in places)
+    assert regions(f"B[vi, 0] = {read}")[0].startswith(said)
+

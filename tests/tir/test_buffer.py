@@ -52,3 +52,9 @@ def test_only_the_last_index_is_a_slice_with_a_step():
     for wrong in ((slice(0, 4, 2), 1), (slice(0, 4), slice(0, 4, 2))):
         with pytest.raises(ValueError, match="a load of A by slices with steps: only the last"):
             buffer[wrong]
+
+
+@pytest.mark.parametrize("strides", [(1,), (8, 1, 1)])
+def test_each_dimension_has_one_stride(strides):
+    with pytest.raises(ValueError, match=r"2 dimension\(s\) and \d strides"):
+        decl_buffer((4, 4), strides=strides)

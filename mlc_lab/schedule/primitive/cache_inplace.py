@@ -20,6 +20,10 @@ from ..staging import fixed, whole
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
+    from typing import Sequence
+
+    from ...tir.expr import Range
+    from ...tir.stmt import BufferRegion
     from ..instruction import BlockRV
 
 
@@ -76,9 +80,8 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
                           "iterations at the same time", nodes=[loop.stmt],
                           hint="cache_inplace first, then parallelize")
     one_name(stmt, buffer)
-    read, written = (
-        fixed(region_at(state, block, next(r for r in regions if r.buffer is buffer), around),
-              buffer) for regions in (stmt.reads, stmt.writes))
+    read, written = (_span(state, block, buffer, regions, around)
+                     for regions in (stmt.reads, stmt.writes))
     # what is stored back must have been copied, if the block leaves it alone
     same = all(structural_equal(a, b) for a, b in zip(read, written))
     spans = [read if same else whole(buffer), written]
@@ -94,3 +97,11 @@ def cache_inplace(state: ScheduleState, block: StmtSRef, read_buffer_index: int 
     body = replace_realize(scope.stmt.body, realize, into.stmt, new, back.stmt)
     return finish(state, scope, body, [copy], redirect.reuse, [into.block, back.block])
 
+
+def _span(state: ScheduleState, block: StmtSRef, buffer: Buffer, regions: Sequence[BufferRegion],
+          around: StmtSRef) -> tuple[Range, ...]:
+    """What one iteration touches by all of these regions: a block may name several of a buffer."""
+    touched = [r for r in regions if r.buffer is buffer]
+    if len(touched) > 1:
+        return whole(buffer)
+    return fixed(region_at(state, block, touched[0], around), buffer)

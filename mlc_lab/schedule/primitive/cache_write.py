@@ -21,7 +21,7 @@ from ..error import Refusal
 from ..guards import REDUCE, is_block
 from ..instruction import primitive
 from ..repeatable import builds_on
-from ..staging import covered, fixed, only_what_was_written, stored_in_time
+from ..staging import covered, fixed, only_what_was_written, stored_in_time, whole
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
@@ -78,7 +78,14 @@ def cache_write(state: ScheduleState, block: StmtSRef, write_buffer_index: int |
     others = [r for r in readers(state, scope, buffer) if r not in direct]
     location = find_location(scope, block, others)
     stored_in_time(state, scope, block, buffer, location, direct)
-    span = fixed(region_at(state, block, region, location.at), buffer)
+    if sum(w.buffer is buffer for w in block.stmt.writes) > 1:
+        span = whole(buffer)
+        if location.at is not scope:
+            raise Refusal("one_region_is_stored", f"block {block.stmt.name_hint} writes "
+                          f"{buffer.name} in several regions: which of its elements are stored in "
+                          "each iteration cannot be said as one", nodes=[block.stmt])
+    else:
+        span = fixed(region_at(state, block, region, location.at), buffer)
     only_what_was_written(state, scope, block, buffer, location.at, span)
     local = state.scope(scope).makes_all(block.stmt, buffer)
     if not all(covered(state, d, buffer, scope, span) if location.at is scope else local

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from ..instruction import LoopRV
 
 
+#: characters of the names of fused loops together, beyond which they are cut
+_LONGEST = 200
+
+
 @primitive("Fuse")
 def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = True) -> LoopRV:
     """Fuse nested loops, given outermost first, into one over the product of their extents.
@@ -69,6 +73,8 @@ def fuse(state: ScheduleState, *loops: StmtSRef, preserve_unit_iters: bool = Tru
             raise Refusal("extents_are_independent", f"the extent of {inner.stmt.loop_var.name} "
                           "depends on a loop it would be fused with", nodes=[inner.stmt])
     names = "_".join(s.stmt.loop_var.name for s in loops)
+    if len(names) > _LONGEST:  # fusing what was split doubles a name each time
+        names = names[:_LONGEST // 2].rstrip("_")
     dtype = _dtype(loops)
     fused = came_from(Var(f"{names}_fused", dtype), *(s.stmt for s in loops))
     table: dict[Var, PrimExpr] = {}

@@ -113,6 +113,10 @@ def rolling_buffer(state: ScheduleState, block: StmtSRef, write_buffer_index: in
                       "no loop: each part is computed once already", nodes=[stmt],
                       hint="sch.compute_at the block into a loop of its consumer first")
     around = [*state.loops_above(shared), shared]
+    if sum(w.buffer is buffer for w in stmt.writes) > 1:
+        raise Refusal("one_region", f"block {stmt.name_hint} writes {buffer.name} in several "
+                      "regions: how far one of them moves says nothing of the others",
+                      nodes=[stmt])
     overlaps = _overlaps(state, block, region, shared, around)
     rolled = overlaps[0]
     for loop in around[around.index(rolled.loop):]:

@@ -83,6 +83,7 @@ def _add_axis(parser: Parser, dom: E.Range, value: ExprLike, kind: int) -> Pendi
 
     def finish(name: str) -> E.Var:
         var = E.Var(name, dtype)
+        parser.budget.bind(var, value)
         block.iter_vars[slot] = E.IterVar(dom, var, kind)
         return var
 
