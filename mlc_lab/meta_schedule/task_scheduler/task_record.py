@@ -17,8 +17,8 @@ class TaskRecord:
 
     `weight` is how often the program runs in the model; `trials` those measured, those of an
     interrupted search included; `session` its number in the database, 0 before it has begun;
-    `history` the best time after each batch; `exhausted` whether its strategy had no more to propose
-    before that many; `leading` the best records so far with what was built of them (see
+    `history` the best time after each batch; `exhausted` whether its strategy had no more to
+    propose before that many; `leading` the best records so far with what was built of them (see
     `confirm.py`); `modelled` whether its times are those of the model of a GPU.
     """
 
