@@ -436,6 +436,45 @@ class Stages(Pieces):
             body += self.stage([*outer, axis], False)
         return nested([f"for {i} in range({axis.dim.text}):"], body)
 
+    def pair_stage(self, outer: list[Axis]) -> list[str]:
+        """Two elements of a buffer in each iteration, declared as two regions, or not at all."""
+        draw = self.draw
+        old = [a for a in self.arrays if a.kind != "input" and a.ready and a.limit is None
+               and a.dims]
+        if old and draw.chance(50):  # an exchange in place
+            array = draw.choice(old[::-1])
+            dims = array.dims
+        else:
+            half = draw.choice([2, 3])
+            array = self.array([Dim(str(2 * half), 2 * half), *self.some_dims()[:1]])
+            dims = [Dim(str(half), half), *array.dims[1:]]
+        names = [self.name("v") for _ in dims]
+        axes = [Axis(n, d) for n, d in zip(names, dims)]
+        loops, lines, _ = self.nest([(n, d, "S") for n, d in zip(names, dims)], outer)
+        first, rest = names[0], names[1:]
+        if dims is array.dims:
+            ends = first, f"{dims[0].text} - 1 - {first}"
+        else:
+            ends = draw.choice([(first, f"{first} + {half}"), (f"2 * {first}", f"2 * {first} + 1"),
+                                (f"{2 * half - 1} - {first}", first)])
+        here, there = (f"{array.name}[{', '.join([end, *rest])}]" for end in ends)
+        value = self.value(axes, array.dtype, 1)
+        if dims is array.dims:
+            x = self.name("x")
+            body = [f"with T.LetStmt({here}) as {x}:", f"    {here} = {there}",
+                    f"    {there} = {x if array.dtype == 'bool' else f'{x} + ({value})'}"]
+        else:
+            body = [f"{here} = {value}", f"{there} = {self.value(axes, array.dtype, 1)}"]
+            array.ready = True
+        regions = []
+        if draw.chance(70):
+            reads = [f"{a.name}[{', '.join('0:' + d.text for d in a.dims)}]"
+                     for a in self.readable() if a is not array and a.dims]
+            if dims is array.dims:
+                reads += [here, there]
+            regions = [f"T.reads({', '.join(reads)})", f"T.writes({here}, {there})"]
+        return self.block(loops, lines, regions, body)
+
     def params(self) -> list[str]:
         """Conditions on scalars of the function."""
         found = [a for a in self.arrays if a.limit is not None]
@@ -448,7 +487,7 @@ class Stages(Pieces):
             kinds += [self.loop_stage, self.running_stage]
         if self.odd:
             kinds += [self.update_stage, self.update_stage, self.nested_stage, self.tuple_stage,
-                      self.scan_stage, self.scatter_stage]
+                      self.scan_stage, self.scatter_stage, self.pair_stage]
         if self.odd > 30:
             kinds += [self.bare_stage] * 2
         return self.draw.choice(kinds)(outer)
