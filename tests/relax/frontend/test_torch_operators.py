@@ -378,6 +378,13 @@ def test_margins_of_one_class_and_of_nan(x, target):
     check(lambda x, t: F.multilabel_margin_loss(x, t), (x, target), "export")
 
 
+@pytest.mark.parametrize("low, high", [(2, 1), (0.5, -0.5), (float("nan"), 1), (0, float("nan"))])
+def test_limits_that_cross(low, high):
+    """The upper one has the last word, and NaN is the result of NaN."""
+    x = torch.tensor([-3.0, 0.75, 3, float("nan"), float("inf")])
+    check(lambda x: x.clamp(low, high), (x,), "export")
+
+
 def test_places_repeated_by_counts():
     check(lambda n: torch.repeat_interleave(n), (torch.tensor([1, 2, 0, 3]),), "export")
 
