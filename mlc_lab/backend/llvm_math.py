@@ -108,8 +108,8 @@ _MANTISSA = {32: 23, 64: 52}
 _BIAS = {32: 127, 64: 1023}
 _LN2_HI = {32: 0.693359375, 64: 6.93145751953125e-1}
 _LN2_LO = {32: -2.12194440e-4, 64: 1.42860682030941723212e-6}
-# Below the first, exp is 0. From the second on, both powers of two of _scale are infinite: the result
-# is then infinite also where its last product is fused with a sum (exp(inf) - inf is NaN).
+# Below the first, exp is 0. From the second on, the powers of two of _scale are infinite: so is the
+# result, also where its last product is fused with a sum (exp(inf) - inf is NaN).
 _EXP_RANGE = {32: (-104.5, 177.5), 64: (-746.0, 1419.6)}
 _EXP_POLY = {
     32: [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5],

@@ -164,9 +164,10 @@ def real(name: str, value: Any) -> float:
 
 def whole_numbers(name: str, value: Any) -> tuple:
     """One or several whole numbers, or sizes, given as the attribute `name`."""
-    if value is None:
+    known = ints(value)
+    if known is None:
         raise TypeError(f"{name} must be one or several whole numbers, it is None")
-    return ints(value)
+    return known
 
 
 def shape_arg(value: Any) -> Expr:
@@ -179,7 +180,7 @@ def shape_arg(value: Any) -> Expr:
         value = (value,)
     if not isinstance(value, Iterable):
         raise TypeError(f"a shape is a tuple of sizes, or a size, not {value!r}")
-    return ShapeExpr(value)
+    return ShapeExpr(tuple(value))
 
 
 def shape_values(call: Call, index: int) -> ShapeStructInfo:
