@@ -108,8 +108,9 @@ _MANTISSA = {32: 23, 64: 52}
 _BIAS = {32: 127, 64: 1023}
 _LN2_HI = {32: 0.693359375, 64: 6.93145751953125e-1}
 _LN2_LO = {32: -2.12194440e-4, 64: 1.42860682030941723212e-6}
-# exp is finite and nonzero strictly between these (a little beyond, for the rounding).
-_EXP_RANGE = {32: (-104.5, 89.0), 64: (-746.0, 710.0)}
+# Below the first, exp is 0. From the second on, the powers of two of _scale are infinite: so is the
+# result, also where its last product is fused with a sum (exp(inf) - inf is NaN).
+_EXP_RANGE = {32: (-104.5, 177.5), 64: (-746.0, 1419.6)}
 _EXP_POLY = {
     32: [1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 0.5],
     64: [
@@ -159,7 +160,7 @@ def exp(m: Lanes, x: str) -> str:
 
 def exp2(m: Lanes, x: str) -> str:
     """2^x, through exp of the fraction."""
-    low, high = (m.c(v) for v in ((-152.0, 129.0) if m.bits == 32 else (-1078.0, 1025.0)))
+    low, high = (m.c(v) for v in ((-152.0, 256.0) if m.bits == 32 else (-1078.0, 2048.0)))
     x = m.select(m.cmp("olt", x, low), low, x)
     x = m.select(m.cmp("ogt", x, high), high, x)
     magic = m.c(_MAGIC[m.bits])

@@ -315,3 +315,16 @@ def test_a_reduction_keeps_nan_wherever_it_stands(name, dtype):
     rows[np.arange(37), np.arange(37)] = np.nan
     kernel(rows, out)
     assert np.isnan(out).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["exp", "exp2"])
+def test_a_power_of_infinity_is_infinite_before_a_sum(name, dtype):
+    """The last product of exp may be fused with a sum after it, and must be infinite by itself."""
+    x = np.array([np.inf, np.inf, 89, 177.5, 178, 1419.6, 1e30, -np.inf] * 2, dtype)
+    a = te.placeholder(x.shape, dtype, name="A")
+    b = te.compute(x.shape, lambda i: getattr(tir, name)(a[i]) - a[i], name="B")
+    out = empty(x.shape, dtype)
+    build(te.create_prim_func([a, b]), target="llvm")(array(x), out)
+    with np.errstate(over="ignore", invalid="ignore"):
+        np.testing.assert_allclose(out.numpy(), getattr(np, name)(x) - x, rtol=1e-6)

@@ -239,6 +239,32 @@ def test_axes_are_whole_numbers(axis):
             build(x, axis=axis)
 
 
+@pytest.mark.parametrize("build, what", [
+    (lambda x: op.nn.leakyrelu(x, "half"), "alpha must be a number that is known, it is 'half'"),
+    (lambda x: op.nn.leakyrelu(x, None), "alpha must be a number that is known, it is None"),
+    (lambda x: op.nn.dropout(x, x), "rate must be a number that is known, it is "),
+    (lambda x: op.nn.attention(x, x, x, scale=x), "scale must be a number that is known"),
+    (lambda x: op.nn.max_pool1d(x, strides=None), "strides must be one or several whole numbers"),
+    (lambda x: op.nn.conv1d(x, x, padding=None), "padding must be one or several whole numbers"),
+    (lambda x: op.nn.pad(x, None), "pad_width must be one or several whole numbers, it is None"),
+    (lambda x: op.nn.pad(x, -2.5), "a size or an axis must be a whole number, it is -2.5"),
+    (lambda x: op.image.resize2d(x, (4, 4), roi="abc"), "roi must be a number that is known"),
+    (lambda x: op.layout_transform(x, [1, 0]), r"index_map must be an IndexMap or a function"),
+    (lambda x: op.strided_slice(x, 0, 1, 2), "tuples of whole numbers, not 0"),
+    (lambda x: op.broadcast_to(x, 1.5), "a shape is a tuple of sizes, or a size, not 1.5"),
+    (lambda x: op.unique(x, return_index="yes"), "a flag must be a whole number, it is 'yes'"),
+    (lambda x: op.concat(3j), "cannot use a Python complex"),
+])
+def test_what_is_no_number_is_refused_by_name(build, what):
+    with pytest.raises(TypeError, match=what):
+        build(var(2, 3, 4))
+
+
+def test_an_empty_layout_is_refused_as_any_other():
+    with pytest.raises(ValueError, match="layout"):
+        op.nn.max_pool1d(var(2, 3, 4), layout="")
+
+
 def test_tensors_and_shapes_where_numbers_are_needed():
     x, shape = var(2, 3), relax.Var("s", relax.ShapeStructInfo(ndim=3))
     for build, what in ((lambda: op.arange(x), "end must be a scalar"),

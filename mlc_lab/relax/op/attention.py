@@ -12,7 +12,7 @@ from ...tir import op as O
 from ..expr import Call, Expr, as_expr, const
 from ..struct_info import StructInfo, TensorStructInfo
 from .common import (
-    dims_of, info_of, join_dtype, need_fill, need_float, need_ndim, need_same, number, one_of, show,
+    dims_of, info_of, join_dtype, need_fill, need_float, need_ndim, need_same, one_of, real, show,
     tensor_info, tensor_of, whole,
 )
 from .declare import constructor
@@ -139,7 +139,7 @@ def attention(query: Any, key: Any, value: Any, bias: Any = None, scale: Any = N
     or None. A query that may look at nothing (its row of scores is -inf) gets zeros.
     """
     args = tuple(map(as_expr, (query, key, value)))
-    attrs = {"scale": None if scale is None else float(number(scale)),
+    attrs = {"scale": None if scale is None else real("scale", scale),
              "causal_mask": causal_mask,
              "window_size": None if window_size is None else whole("window_size", window_size)}
     if bias is not None:

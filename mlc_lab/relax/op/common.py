@@ -150,13 +150,24 @@ def whole(name: str, value: Any) -> int:
     raise TypeError(f"{name} must be a whole number, it is {value!r}")
 
 
-def number(value: Any) -> Any:
-    """A constant (number, FloatImm, IntImm) as a Python number."""
-    if isinstance(value, (E.IntImm, E.FloatImm)):
-        return value.value
-    if value is None or isinstance(value, (int, float)):
-        return value
-    return value.item()
+def real(name: str, value: Any) -> float:
+    """A number given as the attribute `name`, as a Python float."""
+    known = getattr(value, "value", value)
+    if isinstance(known, (E.IntImm, E.FloatImm)):  # of a PrimValue
+        known = known.value
+    if not isinstance(known, (int, float)) and hasattr(known, "item"):
+        known = known.item()  # of numpy
+    if not isinstance(known, (int, float)):
+        raise TypeError(f"{name} must be a number that is known, it is {value!r}")
+    return float(known)
+
+
+def whole_numbers(name: str, value: Any) -> tuple:
+    """One or several whole numbers, or sizes, given as the attribute `name`."""
+    known = ints(value)
+    if known is None:
+        raise TypeError(f"{name} must be one or several whole numbers, it is None")
+    return known
 
 
 def shape_arg(value: Any) -> Expr:
@@ -167,7 +178,9 @@ def shape_arg(value: Any) -> Expr:
         value = [getattr(v, "value", v) for v in value.fields_]
     if isinstance(value, (int, E.PrimExpr)):
         value = (value,)
-    return ShapeExpr(value)
+    if not isinstance(value, Iterable):
+        raise TypeError(f"a shape is a tuple of sizes, or a size, not {value!r}")
+    return ShapeExpr(tuple(value))
 
 
 def shape_values(call: Call, index: int) -> ShapeStructInfo:
@@ -423,7 +436,7 @@ def product(dims: Sequence[Any]) -> Any:
 
 def as_tuple_expr(tensors: Any) -> Expr:
     """A list of tensors as a Tuple; an expression as it is."""
-    return Tuple(tensors) if isinstance(tensors, (tuple, list)) else tensors
+    return Tuple(tensors) if isinstance(tensors, (tuple, list)) else as_expr(tensors)
 
 
 __all__ = [n for n in dir() if not n.startswith("_")]

@@ -49,7 +49,8 @@ def windows(rank: int) -> Callable[[str, dict[str, Any]], dict[str, Any]]:
             if key in attrs:
                 attrs[key] = per_axis(name, attrs[key], rank, key)
         attrs["padding"] = padding_of(name, attrs["padding"], rank)
-        attrs["out_layout"] = attrs["out_layout"] or attrs.get("layout") or attrs["data_layout"]
+        layout = attrs["data_layout" if "data_layout" in attrs else "layout"]
+        attrs["out_layout"] = attrs["out_layout"] or layout
         return attrs
 
     return complete

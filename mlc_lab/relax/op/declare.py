@@ -30,9 +30,9 @@ from ..struct_info import (
     tir_vars_in_struct_info,
 )
 from .common import (
-    as_tuple_expr, axis_of, dtype_attr, ints, misfit, need_bits, need_float, need_integer,
-    need_number, number, operand, plain_int, shape_arg, shape_values, tensor_info, tensor_list,
-    whole,
+    as_tuple_expr, axis_of, dtype_attr, misfit, need_bits, need_float, need_integer,
+    need_number, operand, plain_int, real, shape_arg, shape_values, tensor_info, tensor_list,
+    whole, whole_numbers,
 )
 from .later import te
 from .registry import OPERATORS, make_call, register_op
@@ -158,9 +158,9 @@ else:
     # attributes
     Whole = Kind(whole)
     Axis = Kind(whole)  # of the first argument
-    Ints = Kind(ints)  # one or several, kept as a tuple
+    Ints = Kind(whole_numbers)  # one or several, kept as a tuple
     Size = Kind(plain_int)  # a whole number, or an expression of sizes
-    Float = Kind(lambda value: float(number(value)))
+    Float = Kind(real)
     Flag, Text, Plain = Kind(bool), Kind(str), Kind(None)
     Dtype = Kind(dtype_attr, given=lambda value: None if value in ("", "void") else value)
 
@@ -173,6 +173,10 @@ def _kind(annotation: Any, names: dict[str, Any]) -> tuple[Kind, bool]:
         annotation, optional = names[name], name != annotation
     kind = annotation if isinstance(annotation, Kind) else annotation.__metadata__[0]
     return kind.base, optional or kind.base is not kind
+
+
+#: conversions that are given the name of the parameter first, for their refusals
+_NAMED = (whole, real, whole_numbers)
 
 
 class Declaration:
@@ -206,7 +210,7 @@ class Declaration:
             kinds[name] = kind
             scope[f"convert_{name}"] = kind.convert
             value = name if kind.convert is None else f"convert_{name}({name})"
-            if kind.convert is whole:
+            if kind.convert in _NAMED:
                 value = f"convert_{name}({name!r}, {name})"
             if kind is Operand:
                 value = f"operand({name}, {operands[name == operands[0]]})"

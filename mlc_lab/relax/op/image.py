@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from ...tir.data_layout import Layout
 from ..expr import Call
 from ..struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, as_dim
-from .common import misfit, need_at_least, number, shape_arg, show, show_shape, tensor_of
+from .common import misfit, need_at_least, real, shape_arg, show, show_shape, tensor_of
 from .conv import by_letter, in_order, is_packed, unpack, unpacked
 from .declare import Dtype, Float, Kind, Tensor, Text, Whole, operator, shape_info
 from .later import topi
@@ -19,8 +19,8 @@ def _image_size(value: Any) -> Any:
 def _region(value: Any) -> tuple:
     if value is None:
         return (0.0,) * 4
-    return tuple(float(number(v)) for v in value) if isinstance(value, (tuple, list)) else (
-        value,) * 4
+    values = value if isinstance(value, (tuple, list)) else (value,) * 4
+    return tuple(real("roi", v) for v in values)
 
 
 ImageSize = Annotated[Any, Kind(_image_size, shape_info)]

@@ -250,6 +250,8 @@ def _index_map(value: Any) -> Any:
         from ...tir import IndexMap
 
         return IndexMap.from_func(value, index_dtype="int64")
+    if not hasattr(value, "initial_indices"):
+        raise TypeError(f"index_map must be an IndexMap or a function, it is {value!r}")
     return value
 
 

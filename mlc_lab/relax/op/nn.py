@@ -11,8 +11,8 @@ from ...tir import op as O
 from ..expr import Call, Expr, Tuple
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
-    axis_of, ints, join_dtype, misfit, need_at_least, need_multiple, need_ndim, need_same, number,
-    one_of, show, tensor_of,
+    axis_of, join_dtype, misfit, need_at_least, need_multiple, need_ndim, need_same, one_of, real,
+    show, tensor_of, whole_numbers,
 )
 from .create import ones_like
 from .declare import (
@@ -113,16 +113,17 @@ def _infer_pad(call: Call, info: TensorStructInfo) -> StructInfo:
 
 def _pairs(value: Any) -> Any:
     """Widths as one row of numbers: before and after each dimension."""
-    if value and isinstance(value[0], (tuple, list)):
+    if isinstance(value, (tuple, list)) and value and isinstance(value[0], (tuple, list)):
         value = [width for pair in value for width in pair]
-    return ints(value)
+    return whole_numbers("pad_width", value)
 
 
 def _pad_attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:
     mode, value = given["pad_mode"], given["pad_value"]
     if isinstance(mode, (int, float)):  # older order: pad_width, pad_value, pad_mode
         mode, value = "constant", mode
-    return {"pad_width": given["pad_width"], "pad_value": float(number(value or 0.0)),
+    value = real("pad_value", 0.0 if value is None else value)
+    return {"pad_width": given["pad_width"], "pad_value": value,
             "pad_mode": str(mode)}
 
 

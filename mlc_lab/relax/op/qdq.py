@@ -19,9 +19,10 @@ def _infer(call: Call, data: TensorStructInfo, *rest: TensorStructInfo) -> Struc
             raise misfit(call, f"{name} must be one number or a vector, it is {show(info)}")
         if info.ndim != 1 or data.ndim == -1:
             continue
+        if info.dims is not None and same_dim(info.dims[0], as_dim(1)):
+            continue  # one number for the whole tensor, whatever the axis
         axis = axis_of(call, call.attrs.axis, data.ndim)
-        if info.dims is not None and data.dims is not None and not same_dim(
-                info.dims[0], as_dim(1)):
+        if info.dims is not None and data.dims is not None:
             need_same(call, data.dims[axis], info.dims[0], lambda n=name, i=info, axis=axis: (
                 f"data is {show(data)} and {n} is {show(i)}: it needs one number, or one for "
                 f"each index of dimension {axis}"))
@@ -34,8 +35,9 @@ def _dtype_first(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
 
 def _along(x: Any, i: Any, k: int) -> Any:
     """The element of a scale or zero point (one, or one for each index of axis k)."""
-    return O.cast(x(*([] if x.ndim == 0 else [O.const(0, i[k].dtype) if O.is_const_int(
-        x.shape[0], 1) else i[k]])), "float32")
+    if x.ndim == 0:
+        return O.cast(x(), "float32")
+    return O.cast(x(O.const(0, "int64") if O.is_const_int(x.shape[0], 1) else i[k]), "float32")
 
 
 @operator("relax.quantize", _infer, attrs=_dtype_first)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Iterable
 
 from ...arith import Analyzer
 from ...tir import expr as E
@@ -94,6 +94,9 @@ def _numbers(values: Any) -> Expr:
     """Integers as a Tuple of PrimValues."""
     if isinstance(values, Expr):
         return values
+    if not isinstance(values, Iterable):
+        raise TypeError("axes, begin, end and strides are tuples of whole numbers, not "
+                        f"{values!r}")
     return Tuple([v if isinstance(v, Expr) else PrimValue(as_dim(v)) for v in values])
 
 

@@ -13,7 +13,7 @@ from ..expr import Call, Expr, ExternFunc, PrimValue
 from ..struct_info import StructInfo, TensorStructInfo, TupleStructInfo, as_dim
 from .common import (
     axis_of, dim_text, join_dtype, like, misfit, need_at_least, need_ndim, need_same, show,
-    tensor_of,
+    tensor_of, whole,
 )
 from .declare import (
     Axis, Flag, FloatTensor, IntegerTensor, Kind, Scalar, Tensor, Text, Whole, any_info,
@@ -130,7 +130,7 @@ def _infer_unique(call: Call, info: TensorStructInfo, *rest: StructInfo) -> Stru
 
 #: a flag as an argument
 Choice = Annotated[Any, Kind(lambda value: value if isinstance(value, Expr) else PrimValue(
-    E.IntImm("int64", int(value))), any_info)]
+    E.IntImm("int64", whole("a flag", value))), any_info)]
 
 
 @operator("relax.unique", _infer_unique, legalize=_found_by("relax.run.unique"), any_shape=True)

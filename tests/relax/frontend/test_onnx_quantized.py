@@ -94,3 +94,15 @@ def test_operators_on_what_quantized_tensors_stand_for(name, attrs, fn, dtype):
     want = np.clip(np.rint((fn(*real) / s).astype("float32")) + z.astype("float32"), limits.min,
                    limits.max)
     same(built(model)(feeds), [want.astype(dtype)])
+
+
+@pytest.mark.parametrize("shape", [(5,), ()])
+def test_a_scale_of_one_element_is_that_of_the_tensor(shape):
+    """Whatever the axis, which is 1 where it is not said."""
+    x = RNG.uniform(-1, 1, shape).astype("float32")
+    step, zero = np.array([0.01], "float32"), np.array([100], "uint8")
+    quantized = np.clip(np.rint(x / step[0]) + 100, 0, 255).astype("uint8")
+    model, feeds = one("QuantizeLinear", [x], {"s": step, "z": zero})
+    same(built(model)(feeds), [quantized])
+    model, feeds = one("DequantizeLinear", [quantized], {"s": step, "z": zero})
+    same(built(model)(feeds), [(quantized.astype("float32") - 100) * step[0]])

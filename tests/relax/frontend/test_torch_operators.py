@@ -362,6 +362,29 @@ def test_images_of_bytes_are_resized_and_rounded(options):
     assert np.abs(got.astype("int32") - resized(x).int().numpy()).max() <= 1
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("size", [(3, 5), (13, 9)])
+def test_a_filter_leaves_out_what_it_does_not_reach(mode, size):
+    """A NaN and an infinity change the elements of the result around them alone."""
+    x = torch.from_numpy(RNG.standard_normal((1, 2, 11, 12)).astype("float32"))
+    x[0, 0, 0, 3], x[0, 1, -1, -1] = float("nan"), float("inf")
+    check(lambda x: F.interpolate(x, size, mode=mode, antialias=True), (x,), "export")
+
+
+@pytest.mark.parametrize(("x", "target"), [
+    (torch.tensor(2.0), torch.tensor(0)), (torch.tensor(2.0), torch.tensor(-1)),
+    (torch.tensor([[float("nan"), 1, 2], [0, 3, 1]]), torch.tensor([[1, -1, 0], [2, 0, -1]]))])
+def test_margins_of_one_class_and_of_nan(x, target):
+    check(lambda x, t: F.multilabel_margin_loss(x, t), (x, target), "export")
+
+
+@pytest.mark.parametrize("low, high", [(2, 1), (0.5, -0.5), (float("nan"), 1), (0, float("nan"))])
+def test_limits_that_cross(low, high):
+    """The upper one has the last word, and NaN is the result of NaN."""
+    x = torch.tensor([-3.0, 0.75, 3, float("nan"), float("inf")])
+    check(lambda x: x.clamp(low, high), (x,), "export")
+
+
 def test_places_repeated_by_counts():
     check(lambda n: torch.repeat_interleave(n), (torch.tensor([1, 2, 0, 3]),), "export")
 

@@ -26,8 +26,10 @@ def clamped(im: Importer, x: Operand, min: Operand | None = None, max: Operand |
     for v in given:
         dtype = im.promoted(im.cast(x, dtype), v)
     x = im.cast(x, dtype)
-    if len(given) == 2 and not any(map(is_tensor, given)) and dtype == "float32":
+    if len(given) == 2 and all(isinstance(v, (int, float)) for v in given) and (
+            dtype == "float32" and min <= max):  # type: ignore[operator]
         return im.emit(op.clip(x, min, max))
+    # of limits that cross, or are NaN, the upper one has the last word: clip is the other way about
     if min is not None:
         x = im.emit(op.maximum(x, im.operand(min, dtype)))
     if max is not None:

@@ -137,14 +137,27 @@ def _antialiased(im: Importer, x: Expr, size: list[Any], scales: list[Any], meth
 
 
 def _weighed(im: Importer, x: Expr, dim: int, weights: Any) -> Any:
-    """A product with a matrix [new, old] along a dimension."""
-    last = im.ndim(x) - 1
-    order = [d for d in range(im.ndim(x)) if d != dim] + [dim]
-    moved = x if dim == last else im.emit(op.permute_dims(x, order))
-    out = im.emit(op.matmul(moved, im.const(weights.T.copy(), im.dtype(x))))
-    if dim == last:
-        return out
-    return im.emit(op.permute_dims(out, [order.index(k) for k in range(len(order))]))
+    """Sums by a matrix [new, old] along a dimension, of those elements alone that have a weight:
+    a NaN or an infinity stays where the filter reaches it."""
+    dtype, (new, old) = im.dtype(x), weights.shape
+    kind = "float64" if dtype == "float64" else "float32"
+    used = weights != 0
+    first = used.argmax(1)
+    width = int((old - used[:, ::-1].argmax(1) - first).max())
+    taps = np.minimum(first[:, None] + np.arange(width), old - 1)
+    # beyond the last element, it is there again with no weight
+    there = (first[:, None] + np.arange(width) < old) & np.take_along_axis(used, taps, 1)
+    after = [1] * (im.ndim(x) - 1 - dim)
+
+    def along(table: Any, dtype: str) -> Any:
+        return im.const(table.reshape(new, width, *after), dtype)
+
+    read = im.cast(im.emit(op.take(x, im.const(taps.reshape(-1), "int64"), axis=dim)), kind)
+    sizes = im.shape(x)
+    read = im.emit(op.reshape(read, [*sizes[:dim], new, width, *sizes[dim + 1:]]))
+    parts = im.emit(op.multiply(read, along(np.take_along_axis(weights, taps, 1), kind)))
+    parts = im.emit(op.where(along(there, "bool"), parts, im.const(0, kind)))
+    return im.cast(im.emit(op.sum(parts, dim + 1)), dtype)
 
 
 def _upsample(name: str, method: str, aligned: bool, antialias: bool = False) -> None:

@@ -228,6 +228,8 @@ def _multilabel_margin(im: Importer, x: Expr, target: Expr, reduction: str | int
     """For each class j that is named before the first -1 and each class k that is not, what
     1 - x[j] + x[k] is above 0, over the number of classes. (torch's own decomposition counts what
     is named after the -1, as if it were class 0.)"""
+    if im.ndim(x) == 0:  # one class, which is all there are
+        x, target = im.emit(op.reshape(x, [1])), im.emit(op.reshape(target, [1]))
     last, dtype, kind = im.ndim(x) - 1, im.dtype(x), im.dtype(target)
     classes = im.shape(x)[last]
     places = im.emit(op.arange(0, classes, 1, kind))
@@ -241,8 +243,9 @@ def _multilabel_margin(im: Importer, x: Expr, target: Expr, reduction: str | int
     safe = im.emit(op.where(named, target, im.const(0, kind)))
     score = im.emit(op.expand_dims(im.emit(op.gather_elements(x, safe, last)), last + 1))
     away = im.emit(op.subtract(im.emit(op.expand_dims(x, last)), score))
-    away = _positive(im, im.emit(op.add(away, im.const(1, dtype))))
+    away = im.emit(op.add(away, im.const(1, dtype)))
     both = im.emit(op.logical_and(im.emit(op.expand_dims(named, last + 1)), others))
+    both = im.emit(op.logical_and(both, im.emit(op.greater(away, im.const(0, dtype)))))
     loss = im.emit(op.sum(im.emit(op.where(both, away, im.const(0, dtype))), [last, last + 1]))
     return reduced(im, im.emit(op.divide(loss, im.tensor(classes, dtype))), reduction)
 
