@@ -320,10 +320,10 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
     lanes = machine.lanes_within(stage.store.buffer.dtype, extent)
     # a gather of strided terms pays where the extent is known; else the program with its remainder
     # is long and no faster
-    strided = adder is None and extent is None and any(
+    gathers = adder is None and any(
         memory_stride(load, v) not in (0, 1) for x, v in outputs if x is along
         for load in stage.loads())
-    if along is None or strided or (extent is not None and extent < lanes):
+    if along is None or (gathers and extent is None) or (extent is not None and extent < lanes):
         if threads:
             sch.parallel(outputs[0][0])
         return
@@ -342,7 +342,9 @@ def _accumulate(sch: Schedule, rv: BlockRV, below: int, machine: Machine, adder:
         sums, rows, others = [rows_outer], [], [*others, outer]
     elif adder is None:
         width = _ACCUMULATORS * lanes
-        if extent is not None and (in_registers or extent % width):
+        if gathers:  # loading its elements one by one takes longer than the latency of the add
+            width = lanes
+        elif extent is not None and (in_registers or extent % width):
             width = extent if in_registers or extent < width else 4 * lanes
         outer, vector = sch.split(along, [None, width])
         sch.reorder(*others, outer, *sums, vector)
