@@ -19,6 +19,11 @@ from ..tir import Buffer, PrimExpr, Var
 from .llvm_types import lane_bytes, memory_element, register_type
 
 
+#: lanes that are put into a vector one after the other. The time that LLVM's vectorizer of straight
+#: code takes grows with the cube of their number: 4 s for 128 of them. Longer ones are put together
+_GATHERED = 16
+
+
 class CodegenError(MLCError, ValueError):
     """A program that cannot be turned into machine code; the text says what and what to do."""
 
@@ -225,6 +230,12 @@ class Emitter(FunctionText):
     def gather_lanes(self, values: list[str], ty: str) -> str:
         """A vector of scalar operands."""
         lanes = len(values)
+        if lanes > _GATHERED and lanes % 2 == 0:
+            half = lanes // 2
+            low, high = (self.gather_lanes(part, ty) for part in (values[:half], values[half:]))
+            order = ", ".join(f"i32 {n}" for n in range(lanes))
+            part = f"<{half} x {ty}>"
+            return self.op(f"shufflevector {part} {low}, {part} {high}, <{lanes} x i32> <{order}>")
         vector = "poison"
         for index, value in enumerate(values):
             vector = self.op(f"insertelement <{lanes} x {ty}> {vector}, {ty} {value}, i64 {index}")

@@ -1,9 +1,11 @@
 """What LLVM's own passes leave is looked at before code is made of it."""
 
+import re
 import subprocess
 import sys
 
 import numpy as np
+import pytest
 
 from mlc_lab.backend.interp import interpret
 from mlc_lab.build import build
@@ -135,3 +137,21 @@ def main(A: T.Buffer((256,), "float32"), B: T.Buffer((256,), "float32")):
 """)
     assert " x float>" in build(func, target="llvm").get_source("ll")
     assert " x float>" not in build(func, target="llvm -opt-level=0").get_source("ll")
+
+
+@pytest.mark.parametrize("lanes", [8, 16, 32, 128, 512])
+def test_a_long_vector_of_single_elements_is_made_of_parts(lanes):
+    """LLVM's time for a chain of insertions grows with the cube of its length."""
+    mod = from_source(f"""
+@T.prim_func
+def main(A: T.Buffer(({lanes}, 3), "float32"), C: T.Buffer((3, {lanes}), "float32")):
+    for i in range(3):
+        for k in T.vectorized({lanes}):
+            C[i, k] = A[{lanes - 1} - k, i]
+""")
+    made = build(mod, "llvm")
+    text = made.get_source("ll")
+    assert max(map(int, re.findall(r"insertelement <(\d+) x float>", text)), default=0) <= 16
+    a, c = np.random.default_rng(0).random((lanes, 3), "float32"), np.zeros((3, lanes), "float32")
+    made(a, c)
+    np.testing.assert_array_equal(c, a[::-1].T)

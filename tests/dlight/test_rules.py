@@ -381,3 +381,16 @@ def conv_read_twice(x: T.Buffer((1, 4, 18, 18), "float32"), w: T.Buffer((16, 4, 
 
 def test_a_block_of_two_stores_behind_a_convolution():
     same_answer(conv_read_twice, [tuple(map(int, b.shape)) for b in conv_read_twice.buffers])
+
+
+@pytest.mark.parametrize("rows, columns", [(64, 50), (128, 50), (96, 33), (256, 3)])
+@pytest.mark.parametrize("target", PROCESSORS)
+def test_rows_that_lie_apart_are_gathered_a_register_at_a_time(rows, columns, target):
+    A = te.placeholder((rows, columns), name="A")
+    k = te.reduce_axis((0, columns), "k")
+    func = te.create_prim_func([A, te.compute((rows,), lambda i: te.max(A[i, k], axis=k))])
+    same_answer(func, [(rows, columns), (rows,)], target)
+    text = scheduled(func, target).script()
+    lanes = Machine(Target(target)).widths("float32")[0]
+    found = [int(n) for n in re.findall(r"T\.vectorized\((?:T\.int64\()?(\d+)", text)]
+    assert found and max(found) <= lanes
