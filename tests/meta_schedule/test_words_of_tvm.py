@@ -203,9 +203,10 @@ def test_a_choice_that_makes_no_sense_is_refused(option, value):
 def test_a_database_compares_programs_by_structure_alone(kind, arguments, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Database = ms.database.Database
-    with pytest.raises(ValueError, match="module_equality='anchor-block'.*only"):
-        Database.create(kind, *arguments, module_equality="anchor-block")
-    Database.create(kind, *arguments, module_equality="structural")
+    with pytest.raises(ValueError, match="module_equality is one of .*, not 'name'"):
+        Database.create(kind, *arguments, module_equality="name")
+    for equality in ("structural", "ignore-ndarray", "anchor-block"):
+        Database.create(kind, *arguments, module_equality=equality)
     with pytest.raises(TypeError, match="no_such"):
         Database.create(kind, *arguments, no_such=1)
 

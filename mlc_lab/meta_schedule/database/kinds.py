@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from ...tir.function import PrimFunc
 
 
+#: TVM's ways to compare programs
+EQUALITIES = ("structural", "ignore-ndarray", "anchor-block")
+
+
 def only_structural(module_equality: str) -> None:
     """Programs are compared as they stand; TVM's looser ways to compare them are refused."""
     if module_equality != "structural":
@@ -27,15 +31,23 @@ def only_structural(module_equality: str) -> None:
                          'they are so by structure; only "structural" is possible')
 
 
+def known_equality(module_equality: str) -> None:
+    """Of TVM's looser ways to compare programs a database takes the name, and compares by
+    structure: fewer programs share a record, and none gets one that is not its own."""
+    if module_equality not in EQUALITIES:
+        raise ValueError(f"module_equality is one of {', '.join(map(repr, EQUALITIES))}, not "
+                         f"{module_equality!r}")
+
+
 class SQLiteDatabase(Database, kind="sqlite"):
-    """A database in one file.
+    """A database in one file. `module_equality`: see `known_equality`.
 
     Raises DatabaseError for a file that is of another version, damaged, or something else.
     """
 
     def __init__(self, path: Any = None, *, work_dir: str | Path | None = None,
                  module_equality: str = "structural") -> None:
-        only_structural(module_equality)
+        known_equality(module_equality)
         if path is None:
             path = os.path.join(os.fspath(work_dir or "."), "database.db")
         if not isinstance(path, (str, os.PathLike)) or "\0" in os.fspath(path):
@@ -44,10 +56,10 @@ class SQLiteDatabase(Database, kind="sqlite"):
 
 
 class MemoryDatabase(Database, kind="memory"):
-    """A database that ends with the process."""
+    """A database that ends with the process. `module_equality`: see `known_equality`."""
 
     def __init__(self, module_equality: str = "structural") -> None:
-        only_structural(module_equality)
+        known_equality(module_equality)
         super().__init__(":memory:")
 
     def __setstate__(self, state: dict) -> None:
