@@ -50,9 +50,9 @@ def _function(block: Block, parts: dict[Buffer, BufferRegion], sizes: dict[Buffe
     """A function of the parts of buffers that a block touches; None if it needs more than those."""
     new = {}
     for buffer, shape in sizes.items():
-        strides = [Var(f"s{k}", "int32") for k in range(len(shape) - 1)] + [1] if strided else None
+        strides = [*(Var(f"s{k}", "int32") for k in range(len(shape) - 1)), 1][:len(shape)]
         new[buffer] = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope,
-                                  strides=strides, offset_factor=1,
+                                  strides=strides if strided else None, offset_factor=1,
                                   elem_offset=Var("start", "int32"))
     to = _Part({b: [r.min for r in part.region] for b, part in parts.items()}, new)
     root = Block([], [_whole(new[r.buffer]) for r in block.reads],
