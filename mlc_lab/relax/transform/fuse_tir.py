@@ -77,7 +77,6 @@ from ...tir.buffer import Buffer, decl_buffer
 from ...tir.function import PrimFunc
 from ...tir.functor import _Substitute
 from ...tir.stmt import Block, BlockRealize, Stmt, seq
-from ..struct_info import tir_vars_in_struct_info
 from .canonicalize_bindings import canonicalize
 from .dead_code_elimination import remove_all_unused, remove_unused_functions
 from .normalize import normalize_functions
@@ -157,32 +156,46 @@ class _CallKernels(Replacer):
             return super()._call(node)
         var, func, _ = found
         tensors: list[Expr] = []
-        dims: list[E.PrimExpr] = []
+        dims: dict[E.Var, E.PrimExpr] = {}
         for param, arg in zip(func.params, map(self, node.args)):
             _spread(param.struct_info_, arg, tensors, dims)
-        args: tuple = (var, Tuple(tensors)) + ((ShapeExpr(dims),) if dims else ())
+        args: tuple = (var, Tuple(tensors)) + ((ShapeExpr([*dims.values()]),) if dims else ())
         return Call.from_fields(E.Op.get(CALL_TIR), args, None, (node.struct_info_,),
                                 node.struct_info_)
 
     _METHODS = {**Replacer._METHODS, Call: _call}
 
 
-def _spread(info: StructInfo, arg: Expr, tensors: list, dims: list) -> None:
+def _spread(info: StructInfo, arg: Expr, tensors: list, dims: dict) -> None:
     """Sort an argument of a fused function into tensors and numbers; tuples come apart."""
     if isinstance(info, TupleStructInfo):
         for index, item in enumerate(info.fields_):
             part = arg.fields_[index] if type(arg) is Tuple else TupleGetItem(arg, index)
             _spread(item, part, tensors, dims)
-    elif isinstance(info, TensorStructInfo):
+        return
+    if isinstance(info, TensorStructInfo):
         tensors.append(arg)
-    elif type(arg) is ShapeExpr:
-        dims.extend(arg.values)
+        return
+    if type(arg) is ShapeExpr:
+        values = arg.values
     elif type(arg) is PrimValue:
-        dims.append(arg.value)
+        values = (arg.value,)
     elif isinstance(arg.struct_info_, ShapeStructInfo) and arg.struct_info_.values is not None:
-        dims.extend(arg.struct_info_.values)
+        values = arg.struct_info_.values
     else:
         raise FuseTIRError(f"a fused function is called with {arg!r}, whose values are not known")
+    for var, value in zip(_numbers(info), values):
+        if isinstance(var, E.Var):
+            dims.setdefault(var, value)
+
+
+def _numbers(info: StructInfo) -> Sequence[E.PrimExpr]:
+    """What is declared of the numbers of a parameter. Those that are a variable tell its value, and
+    the kernel takes each of these once; a constant or a formula tells it nothing new."""
+    if isinstance(info, ShapeStructInfo):
+        return info.values or ()
+    value = getattr(info, "value", None)
+    return () if value is None else (value,)
 
 
 class _Inliner(_Substitute):
@@ -267,9 +280,8 @@ class FusedKernel:
             return inputs[-1]
         if isinstance(info, TupleStructInfo):
             return [self.parameter(f"{name}_{i}", f, inputs) for i, f in enumerate(info.fields_)]
-        for var in tir_vars_in_struct_info(info):
-            if var not in self.dims:
-                self.dims.append(var)
+        self.dims += dict.fromkeys(v for v in _numbers(info)
+                                   if isinstance(v, E.Var) and v not in self.dims)
         return None
 
     def fix_index_types(self, inputs: list[Buffer]) -> None:

@@ -327,3 +327,56 @@ def test_functions_that_stay_share_no_variables_with_those_that_they_are_fused_i
         mod = step(mod)
     assert len(mod.functions) == (5 if exported else 2)
     check_roundtrip(mod)
+
+
+@pytest.mark.parametrize("names, given", [
+    ('["n"]', "(n,)"),  # all by a parameter
+    ('["n", "n"]', "(n, n)"),  # twice
+    ('["n * 2", "n"]', "(n * 2, n)"),  # and what follows from it
+    ("[3]", "(3,)"), ('[3, "n"]', "(3, n)"),  # a constant says nothing new
+])
+def test_a_kernel_takes_each_number_that_a_variable_names_once(names, given):
+    """Groups have numbers as parameters; those that were bound since, or are formulas, are none of
+    the kernel."""
+    known = "n" in names
+    rows, main, twice = ("n", '"n"', '"n * 2"') if known else ("3", "3", "6")
+    mod = from_source(HEADER + f'''
+    @T.prim_func(private=True)
+    def double(a: T.handle, b: T.handle, m: T.int64):
+        A = T.match_buffer(a, (m * T.int64(2),))
+        B = T.match_buffer(b, (m * T.int64(2),))
+        for i in range(m * T.int64(2)):
+            with T.block("B"):
+                vi = T.axis.spatial(m * T.int64(2), i)
+                B[vi] = A[vi] * T.float32(2)
+
+    @R.function(private=True)
+    def group(x: R.Tensor(({twice},), "float32"), s: R.Shape({names})
+              ) -> R.Tensor(({twice},), "float32"):
+        {"n = T.int64()" if known else ""}
+        R.func_attr({{"Primitive": 1}})
+        cls = Module
+        with R.dataflow():
+            a = R.call_tir(cls.double, (x,), out_sinfo=R.Tensor(({rows} * 2,), "float32"),
+                           tir_vars=R.shape([{rows}]))
+            b = R.call_tir(cls.double, (a,), out_sinfo=R.Tensor(({rows} * 2,), "float32"),
+                           tir_vars=R.shape([{rows}]))
+            R.output(b)
+        return b
+
+    @R.function
+    def main(y: R.Tensor(({main},), "float32")) -> R.Tensor(({twice},), "float32"):
+        {"n = T.int64()" if known else ""}
+        cls = Module
+        with R.dataflow():
+            x = R.concat((y, y), axis=0)
+            z: R.Tensor(({rows} * 2,), "float32") = cls.group(x, R.shape({given}))
+            R.output(z)
+        return z
+''')
+    fused = X.FuseTIR()(X.LegalizeOps()(mod))
+    assert len(fused["group"].params) == 2 + known
+    y = np.arange(3, dtype="float32")
+    for built in (fused, X.LegalizeOps()(mod)):
+        vm = relax.VirtualMachine(relax.build(built, pipeline="default_build"))
+        np.testing.assert_array_equal(vm["main"](y).numpy(), np.concatenate([y, y]) * 4)
