@@ -38,7 +38,7 @@ def truthful(func: PrimFunc) -> PrimFunc:
     if root in _true:
         return func
     owners = {b.data: b for b in func.buffer_map.values()}
-    mutator = _Truth(owners)
+    mutator = _Truth(owners, root)
     body = mutator.visit(func.body)
     if body is not func.body:
         func = func.with_body(body)
@@ -49,9 +49,9 @@ def truthful(func: PrimFunc) -> PrimFunc:
 class _Truth(Mutator):
     """Makes the declarations of all blocks true, inner blocks first."""
 
-    def __init__(self, owners: dict[Var, Buffer]) -> None:
+    def __init__(self, owners: dict[Var, Buffer], root: Block) -> None:
         super().__init__()
-        self.owners = owners
+        self.owners, self.root = owners, root
 
     def visit_Block(self, node: Block) -> Block:
         if node in _true:
@@ -60,7 +60,7 @@ class _Truth(Mutator):
         self.owners.update((m.buffer.data, m.buffer) for m in node.match_buffers)
         new = node.map_children(self.visit)
         declares = node.reads or node.writes or node.iter_vars
-        if declares:  # the outermost block of a function is the whole of it, and says nothing
+        if declares or node is not self.root:  # which is the whole of a function, and says nothing
             new = with_true_regions(new, self.owners)
             _true.add(new)
         return new

@@ -46,12 +46,15 @@ class _Frame:
 class _Watch:
     """The blocks that are entered, outermost first."""
 
-    def __init__(self) -> None:
+    def __init__(self, roots: set[S.Block]) -> None:
         self.frames: list[_Frame] = []
+        #: the outermost blocks of functions, which need not declare what they touch
+        self.roots = roots
 
     def run(self, s, env):
         """`meaning.run`, which also knows what a block may touch."""
-        entered = type(s) is S.Block and bool(s.reads or s.writes or s.iter_vars)
+        entered = type(s) is S.Block and (
+            s not in self.roots or bool(s.reads or s.writes or s.iter_vars))
         if entered:
             frames, self.frames = self.frames, []  # what a region says is not touched by the block
             frame = _Frame(s, env)
@@ -122,7 +125,7 @@ def _addresses(regions, env: meaning.Env) -> set[int]:
 
 def check_declared(mod, arguments) -> None:
     """Run a module on arrays; raises Undeclared where a block does what it does not declare."""
-    watch = _Watch()
+    watch = _Watch({f.root for f in mod.functions.values() if type(f.body) is S.BlockRealize})
     with mock.patch.multiple(meaning, run=watch.run, read=watch.read, write=watch.write,
                              fresh=watch.fresh):
         meaning.evaluate(mod, *arguments)

@@ -1,7 +1,9 @@
 """What T.reads and T.writes leave out is found before anything is scheduled."""
 
+import numpy as np
 import pytest
 
+from mlc_lab.backend.interp import interpret
 from mlc_lab.ir.structural import assert_structural_equal
 from mlc_lab.schedule import Schedule
 from mlc_lab.schedule.truth import undeclared
@@ -151,3 +153,28 @@ def main(A: T.Buffer((4,), "float32")):
             A[x64 % 4] = A[x64 % 4] + T.float32(1)
 """))
     assert [repr(r) for r in sch.get(sch.get_block("A")).writes] == ["A[0:4]"]
+
+
+def test_a_block_that_says_it_touches_nothing_is_asked():
+    """Only the outermost block of a function need not say what it touches."""
+    mod = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4,), "float32")):
+    B = T.alloc_buffer((4,))
+    for i in range(4):
+        with T.block("B"):
+            T.reads()
+            T.writes()
+            B[i] = A[i] * T.float32(2)
+    for i in range(4):
+        with T.block("C"):
+            vi = T.axis.spatial(4, i)
+            C[vi] = B[vi]
+""")
+    sch = Schedule(mod)
+    assert [r.buffer.name for r in sch.get(sch.get_block("B")).writes] == ["B"]
+    assert not sch.get(sch.get_block("root")).writes
+    sch.cache_read(sch.get_block("C"), 0, "global")
+    a, c = np.arange(4, dtype="float32"), np.zeros(4, "float32")
+    interpret(sch.mod["main"], a, c)
+    np.testing.assert_array_equal(c, 2 * a)
