@@ -184,9 +184,8 @@ class TuningOptions:
     def __init__(self, num_measure_trials: int = 64, early_stopping: int | None = None,
                  num_measures_per_round: int = 64, verbose: int = 1, builder: object = "local",
                  runner: object = "local", measure_callbacks: Any = None) -> None:
-        self.early_stopping = early_stopping or None  # TVM takes 0 and -1 for never, too
-        if early_stopping is not None and early_stopping < 0:
-            self.early_stopping = None
+        # TVM takes 0 and -1 for never, too
+        self.early_stopping = early_stopping if early_stopping and early_stopping > 0 else None
         self.num_measure_trials, self.num_measures_per_round = (
             num_measure_trials, num_measures_per_round)
         self.verbose, self.builder, self.runner = verbose, builder, runner

@@ -20,7 +20,7 @@ from ..staging import fixed, whole
 from ..state import ScheduleState, StmtSRef
 
 if TYPE_CHECKING:
-    from typing import Sequence
+    from collections.abc import Sequence
 
     from ...tir.expr import Range
     from ...tir.stmt import BufferRegion
