@@ -5,7 +5,7 @@ What cache_read, cache_write and their relatives share.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from ..arith import Analyzer, estimate_region_upper_bound
@@ -168,17 +168,20 @@ class Stage(NamedTuple):
 
 
 def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: Sequence[PrimExpr],
-               name: str, packed: Buffer | None, known: Analyzer | None = None) -> Stage:
+               name: str, packed: Buffer | None, known: Analyzer | None = None,
+               source_at: Callable[[list[Var]], Sequence[PrimExpr]] | None = None,
+               target_at: Callable[[list[Var]], Sequence[PrimExpr]] | None = None) -> Stage:
     """Loops `ax0, ax1, ...` over `region` around a block that copies `source` to `target`.
 
     `packed` is that one of the two that holds only the region (its index 0 is the region's
     start); if it is None both have the full shape `shape`. Where it cannot be proved that the
     region lies in the shape, with `known` about the loops around, a predicate cuts it off.
+    `source_at` and `target_at` give other indices than the block's iterators.
     """
     loops: list[tuple[Var, PrimExpr]] = []
     values: list[PrimExpr] = []
     iters: list[IterVar] = []
-    inner: list[PrimExpr] = []
+    inner: list[Var] = []
     outer: list[PrimExpr] = []
     predicate: PrimExpr = TRUE
     known = known or Analyzer()
@@ -204,8 +207,12 @@ def copy_stage(source: Buffer, target: Buffer, region: Sequence[Range], shape: S
         for inside in (op.greater_equal(place, 0), op.less(place, dim)):
             if not known.can_prove(inside):
                 predicate = op.logical_and(predicate, inside)
-    read_at = inner if source is packed else outer
-    write_at = inner if target is packed else outer
+    read_at: Sequence[PrimExpr] = inner if source is packed else outer
+    write_at: Sequence[PrimExpr] = inner if target is packed else outer
+    if source_at is not None:
+        read_at = source_at(inner)
+    if target_at is not None:
+        write_at = target_at(inner)
     block = copy_block(iters, source, read_at, target, write_at, name)
     stmt: Stmt = BlockRealize(values, predicate, block)
     for var, extent in reversed(loops):
@@ -219,7 +226,8 @@ def copy_block(iters: Sequence[IterVar], source: Buffer, read_at: Sequence[PrimE
     block = Block(iters, [BufferRegion.from_point(source, read_at)],
                   [BufferRegion.from_point(target, write_at)], name,
                   BufferStore(target, BufferLoad(source, read_at), write_at))
-    if any(type(n) is BufferLoad for at in (*read_at, *write_at) for n in pre_order(at)):
+    if any(type(n) is BufferLoad for at in (*read_at, *write_at) if type(at) is not Var
+           for n in pre_order(at)):
         block = with_regions(block)  # what a place is computed from is read, too
     return came_from(block, source)
 

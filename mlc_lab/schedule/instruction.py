@@ -107,6 +107,8 @@ class InstructionKind:
         packed = any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in self.params)
         #: how many arguments may be given by place; None where some are packed
         self._places = None if packed else sum(p.kind is not p.KEYWORD_ONLY for p in self.params)
+        #: names and defaults, which `Parameter` computes each time it is asked
+        self._defaults = [(p.name, p.default) for p in self.params]
         InstructionKind.registry[name] = self
         InstructionKind.by_method[self.method] = self
 
@@ -161,15 +163,14 @@ class InstructionKind:
         if self._places is None or given > self._places:
             return None
         out: dict[str, Any] = {}
-        for number, param in enumerate(self.params):
-            name = param.name
+        for number, (name, default) in enumerate(self._defaults):
             if number < given:
                 out[name] = args[number]
             elif name in kwargs:
                 out[name] = kwargs[name]
                 named += 1
-            elif param.default is not param.empty:
-                out[name] = param.default
+            elif default is not inspect.Parameter.empty:
+                out[name] = default
             else:
                 return None
         return out if named == len(kwargs) else None
@@ -205,6 +206,8 @@ class InstructionKind:
 
     def call(self, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
         """Bound arguments as positional and keyword arguments of the function."""
+        if self._places is not None:
+            return [], {name: args[name] for name, _ in self._defaults}
         positional: list[Any] = []
         keyword: dict[str, Any] = {}
         for param in self.params:

@@ -137,9 +137,9 @@ def take_open_numbers(sch: Schedule, args: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _holds(value: Any) -> bool:
-    if is_sequence(value):
-        return any(map(_holds, value))
-    return isinstance(value, OpenNumber)
+    if isinstance(value, OpenNumber):
+        return True
+    return is_sequence(value) and any(map(_holds, value))
 
 
 __all__ = ["OpenNumber", "divisors", "live", "take_open_numbers"]

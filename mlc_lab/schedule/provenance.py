@@ -13,8 +13,6 @@ follows them through.
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -29,15 +27,18 @@ Note = tuple[Any, tuple[Any, ...]]
 _notes: ContextVar[list[Note] | None] = ContextVar("schedule_notes", default=None)
 
 
-@contextmanager
-def noting() -> Generator[list[Note], None, None]:
-    """Collect what is said with `came_from` inside the block."""
-    notes: list[Note] = []
-    token = _notes.set(notes)
-    try:
-        yield notes
-    finally:
-        _notes.reset(token)
+class noting:
+    """Context: collects what is said with `came_from` inside of it, in the list that it gives."""
+
+    __slots__ = ("_token",)
+
+    def __enter__(self) -> list[Note]:
+        notes: list[Note] = []
+        self._token = _notes.set(notes)
+        return notes
+
+    def __exit__(self, *_: object) -> None:
+        _notes.reset(self._token)
 
 
 def came_from(new: Made, *sources: Node) -> Made:

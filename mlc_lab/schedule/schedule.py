@@ -283,6 +283,8 @@ class Schedule(Primitives):
 
     def resolve(self, value: Any) -> Any:
         """An argument with random variables replaced by what they stand for."""
+        if value is None or isinstance(value, (int, str)):
+            return value
         if isinstance(value, (BlockRV, LoopRV)):
             try:
                 sref = self._symbols[value]
@@ -333,9 +335,9 @@ class Schedule(Primitives):
             self._name(rv)
             return rv
         if isinstance(value, int) and not isinstance(value, bool):
-            rv = Var(f"v{len(self._names)}", "int32")
-            self._symbols[rv] = value
-            self._name(rv)
+            name = f"v{len(self._names)}"
+            rv = Var(name, "int32")
+            self._symbols[rv], self._names[rv] = value, name
             return rv
         if is_sequence(value):
             return [self._wrap(v) for v in value]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Sequence
 
 from ...tir.buffer import Buffer
-from ...tir.expr import IterVar, PrimExpr
+from ...tir.expr import IterVar, PrimExpr, Var
 from ...tir.functor import substitute
-from ...tir.stmt import Block, BlockRealize, For, Stmt
 from ..buffers import (
     READ, WRITE, block_argument, buffer_like, buffer_position, nth_region, rewrite_blocks,
 )
-from ..cache_stage import Stage, copy_block, copy_stage, finish, insert_statement
+from ..cache_stage import Stage, copy_stage, finish, insert_statement
 from ..chain import alone_in_its_loops
 from ..guards import is_block
 from ..instruction import primitive
@@ -79,21 +78,12 @@ def reindex(state: ScheduleState, block: StmtSRef, buffer: Any) -> BlockRV:
 
 def _reindex_stage(target: Buffer, copy: Buffer, used: Sequence[IterVar],
                    indices: Sequence[PrimExpr], kind: str) -> Stage:
+    def there(new_vars: list[Var]) -> list[PrimExpr]:
+        at = {iv.var: v for iv, v in zip(used, new_vars)}
+        return [substitute(i, at) for i in indices]
+
     region = [iv.dom for iv in used]
     source, sink = (target, copy) if kind == READ else (copy, target)
-    stage = copy_stage(source, sink, region, [r.extent for r in region], f"{sink.name}_reindex",
-                       None)
-    new_vars = [iv.var for iv in stage.block.iter_vars]
-    there = [substitute(i, {iv.var: v for iv, v in zip(used, new_vars)}) for i in indices]
-    read_at, write_at = (there, new_vars) if kind == READ else (new_vars, there)
-    block = copy_block(stage.block.iter_vars, source, read_at, sink, write_at,
-                       stage.block.name_hint)
-    return Stage(_swap_block(stage.stmt, block), block)
-
-
-def _swap_block(stmt: Stmt, block: Block) -> Stmt:
-    if type(stmt) is BlockRealize:
-        return stmt.replace(block=block)
-    assert type(stmt) is For
-    return stmt.replace(body=_swap_block(stmt.body, block))
-
+    return copy_stage(source, sink, region, [r.extent for r in region], f"{sink.name}_reindex",
+                      None, source_at=there if kind == READ else None,
+                      target_at=there if kind == WRITE else None)

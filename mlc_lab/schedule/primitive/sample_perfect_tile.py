@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from functools import lru_cache
+from itertools import accumulate
 from typing import Sequence
 
 from ...tir import op
@@ -27,20 +28,25 @@ def _free_count(n: int, parts: int) -> int:
     return sum(_free_count(n // d, parts - 1) for d in divisors(n))
 
 
+@lru_cache(maxsize=65536)
+def _choices(extent: int, parts: int, most: int) -> tuple[list[int], list[int]]:
+    """The divisors of `extent` up to `most`, and in how many ways each of them and those before it
+    leave the rest to `parts` factors: the cumulated weights of a uniform choice."""
+    found = [d for d in divisors(extent) if d <= most]
+    return found, list(accumulate(_free_count(extent // d, parts) for d in found))
+
+
 def sample_tile(rng: random.Random, extent: int, n: int, max_innermost: int) -> list[int]:
     """n factors of `extent` with the last at most `max_innermost`, uniform over all such."""
-    if max_innermost <= 0:
-        max_innermost = extent
     if n == 1:
         return [extent]
-    last_choices = [d for d in divisors(extent) if d <= max_innermost]
-    weights = [_free_count(extent // d, n - 1) for d in last_choices]
-    last = rng.choices(last_choices, weights)[0]
+    found, weights = _choices(extent, n - 1, max_innermost if max_innermost > 0 else extent)
+    last = rng.choices(found, cum_weights=weights)[0]
     rest: list[int] = []
     left = extent // last
     for remaining in range(n - 1, 1, -1):
-        choices = divisors(left)
-        pick = rng.choices(choices, [_free_count(left // d, remaining - 1) for d in choices])[0]
+        found, weights = _choices(left, remaining - 1, left)
+        pick = rng.choices(found, cum_weights=weights)[0]
         rest.append(pick)
         left //= pick
     return [*rest, left, last]
