@@ -6,7 +6,7 @@ again.
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, Iterable
 
 from ...tir import op as O
 from ...tir.data_layout import Layout
@@ -17,7 +17,7 @@ from .common import (
     show, tensor_of,
 )
 from .declare import Dtype, Ints, Tensor, Text, Whole, operator
-from .later import topi, utils
+from .later import convolution, topi, utils
 from .reshaping import permute_dims
 
 
@@ -121,9 +121,19 @@ def check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
             f"{dim_text(dim)} along {letter}"))
 
 
-def _check_window(call: Call, dims: Sequence[Any], weight: TensorStructInfo) -> None:
-    for dim in dims:
-        need_at_least(call, dim, as_dim(1), lambda: f"weight is {show(weight)}: it has no extent")
+def _said(data: TensorStructInfo, weight: TensorStructInfo) -> Any:
+    return convolution.Tensors(f"data {show(data)}", f"weight {show(weight)}")
+
+
+def _meet(call: Call, needs: Iterable[Any]) -> None:
+    """Refuse a convolution that does not meet its needs, now or at run time."""
+    for size, must, other, text in needs:
+        if must == "same":
+            need_same(call, size, as_dim(other), text)
+        elif must == "multiple":
+            need_multiple(call, size, other, text)
+        else:
+            need_at_least(call, size, as_dim(other), text)
 
 
 def to_layout(bb: Any, value: Expr, layout: str, wanted: str) -> Expr:
@@ -167,19 +177,10 @@ def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
         dtype = _out_dtype(call, data, weight)
         if not x or not w:
             return TensorStructInfo(None, dtype, ndim=len(Layout(a.out_layout)))
-        groups = as_dim(a.groups)
-        need_same(call, x["C"], O.mul(w["I"], groups), lambda: (
-            f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
-            f"which with groups={a.groups} takes {dim_text(O.mul(w['I'], groups))}"))
-        need_multiple(call, w["O"], a.groups, lambda: (
-            f"weight is {show(weight)}: its {w['O'].value} output channels do not make "
-            f"{a.groups} groups"))
-        out = {"N": x["N"], "C": w["O"]}
-        _check_window(call, [w[s] for s in letters], weight)
-        for k, s in enumerate(letters):
-            out[s] = utils.window_count(x[s], utils.dilated(w[s], a.dilation[k]),
-                                        a.padding[k] + a.padding[k + rank], a.strides[k])
-        check_positive(call, out, data, f"weight is {show(weight)}")
+        around = [a.padding[k] + a.padding[k + rank] for k in range(rank)]
+        out, needs = convolution.convolution(x, w, letters, a.strides, around, a.dilation,
+                                             a.groups, lambda: _said(data, weight))
+        _meet(call, needs)
         return tensor_of(in_order(call, out, a.out_layout), dtype)
 
     def fn(data: Tensor, weight: Tensor, strides: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
@@ -214,19 +215,11 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
                                    f"stride {a.strides[k]}")
         if not x or not w:
             return TensorStructInfo(None, dtype, ndim=len(Layout(a.out_layout)))
-        need_same(call, x["C"], w["I"], lambda: (
-            f"data is {show(data)} with {dim_text(x['C'])} channels, weight is {show(weight)}, "
-            f"which takes {dim_text(w['I'])}"))
-        need_multiple(call, x["C"], a.groups, lambda: (
-            f"data is {show(data)}: its {x['C'].value} channels do not make {a.groups} groups"))
-        out = {"N": x["N"], "C": O.mul(w["O"], as_dim(a.groups))}
-        _check_window(call, [w[s] for s in letters], weight)
-        for k, s in enumerate(letters):
-            spread = O.mul(O.sub(x[s], as_dim(1)), as_dim(a.strides[k]))
-            reach = O.mul(as_dim(a.dilation[k]), O.sub(w[s], as_dim(1)))
-            less = a.padding[k] + a.padding[k + rank] - a.output_padding[k] - 1
-            out[s] = utils.simplify(O.sub(O.add(spread, reach), as_dim(less)))
-        check_positive(call, out, data, f"weight is {show(weight)}")
+        around = [a.padding[k] + a.padding[k + rank] for k in range(rank)]
+        out, needs = convolution.transposed_convolution(
+            x, w, letters, a.strides, around, a.output_padding, a.dilation, a.groups,
+            lambda: _said(data, weight))
+        _meet(call, needs)
         return tensor_of(in_order(call, out, a.out_layout), dtype)
 
     def legalize(bb: Any, call: Call) -> Expr:

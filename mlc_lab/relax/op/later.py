@@ -1,4 +1,4 @@
-"""`te`, `topi` and its `utils`, loaded when an operator is first computed.
+"""`te`, `topi` and modules of it, loaded when an operator is first computed.
 
 A graph is written without them."""
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ... import te, topi
-    from ...topi import utils
+    from ...topi import convolution, utils
 else:
     class _Later:
         """A package that is loaded when a name of it is first asked for."""
@@ -22,6 +22,7 @@ else:
             setattr(self, name, value)
             return value
 
-    te, topi, utils = map(_Later, ("mlc_lab.te", "mlc_lab.topi", "mlc_lab.topi.utils"))
+    te, topi, convolution, utils = map(_Later, (
+        "mlc_lab.te", "mlc_lab.topi", "mlc_lab.topi.convolution", "mlc_lab.topi.utils"))
 
-__all__ = ["te", "topi", "utils"]
+__all__ = ["convolution", "te", "topi", "utils"]

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
-from ..utils import (
-    dilated, need, need_rank, number, pair, rounded, simplify, sum_type, text, window_count,
-)
+from ..convolution import Tensors, convolution, depthwise_convolution, refuse
+from ..utils import dilated, need, need_rank, number, pair, rounded, simplify, sum_type, text
 from .pad import pad
 
 if TYPE_CHECKING:
@@ -80,16 +79,14 @@ def conv(inp: Tensor, filt: Tensor, stride: int | Sequence[int], padding: int | 
     dilations = pair(dilation, dim, f"{name}: dilation")
     size = dict(zip(data_layout, inp.shape))
     kernel = dict(zip(kernel_layout, filt.shape))
-    _fitting(name, inp, filt, size["C"], kernel, groups)
-    reach = [dilated(kernel[c], d) for c, d in zip(spatial, dilations)]
-    before, after = pad_widths(name, padding, [number(k) for k in reach])
-    extent = {"N": size["N"], "C": kernel["O"]}
-    for c, k, s, b, a in zip(spatial, reach, strides, before, after):
-        extent[c] = window_count(size[c], k, b + a, s)
-        known = O.as_int(extent[c])
-        need(known is None or known > 0,
-             f"{name}: the kernel {text(filt.shape)} ({kernel_layout}) reaches over the whole "
-             f"padded input {text(inp.shape)} ({data_layout})")
+    need(groups >= 1, f"{name}: {groups} groups")
+    before, after = pad_widths(name, padding, [number(dilated(kernel[c], d))
+                                               for c, d in zip(spatial, dilations)])
+    extent, needs = convolution(
+        size, kernel, spatial, strides, [b + a for b, a in zip(before, after)], dilations, groups,
+        lambda: Tensors(f"input {data_layout} {text(inp.shape)}",
+                        f"kernel {kernel_layout} {text(filt.shape)}"))
+    refuse(name, needs)
     widths = {c: (b, a) for c, b, a in zip(spatial, before, after)}
     temp = pad(inp, [widths.get(c, (0, 0))[0] for c in data_layout],
                [widths.get(c, (0, 0))[1] for c in data_layout], name="pad_temp")
@@ -121,19 +118,6 @@ def conv(inp: Tensor, filt: Tensor, stride: int | Sequence[int], padding: int | 
 def _reduction_order(data_layout: str, spatial: Sequence[str]) -> list[str]:
     """The reduced letters in the order in which the data has them."""
     return ["I" if c == "C" else c for c in data_layout if c != "N"]
-
-
-def _fitting(name: str, inp: Tensor, filt: Tensor, channels: Any, kernel: dict[str, Any],
-             groups: int) -> None:
-    have, inner, out = O.as_int(channels), O.as_int(kernel["I"]), O.as_int(kernel["O"])
-    need(groups >= 1, f"{name}: {groups} groups")
-    if have is not None and inner is not None:
-        need(have == inner * groups,
-             f"{name}: the input {text(inp.shape)} has {have} channels and the kernel "
-             f"{text(filt.shape)} takes {inner} in each of {groups} group(s)")
-    need(out is None or out % groups == 0,
-         f"{name}: {groups} groups do not divide the {out} output channels of the kernel "
-         f"{text(filt.shape)}")
 
 
 def conv1d(data: Tensor, kernel: Tensor, strides: int | Sequence[int] = 1,
@@ -245,16 +229,14 @@ def _depthwise(Input: Tensor, Filter: Tensor, stride: int | Sequence[int],
     strides = pair(stride, 2, f"{name}: strides")
     dilations = pair(dilation, 2, f"{name}: dilation")
     size, kernel = dict(zip(layout, Input.shape)), dict(zip(kernel_layout, Filter.shape))
-    have, takes = O.as_int(size["C"]), O.as_int(kernel["C"])
-    need(None in (have, takes) or have == takes,
-         f"{name}: the input {text(Input.shape)} has {have} channels and the kernel "
-         f"{text(Filter.shape)} is for {takes}")
-    reach = [dilated(kernel[c], d) for c, d in zip("HW", dilations)]
-    before, after = pad_widths(name, padding, [number(k) for k in reach])
+    before, after = pad_widths(name, padding, [number(dilated(kernel[c], d))
+                                               for c, d in zip("HW", dilations)])
+    extent, needs = depthwise_convolution(
+        size, kernel, "HW", strides, [b + a for b, a in zip(before, after)], dilations,
+        lambda: Tensors(f"input {layout} {text(Input.shape)}",
+                        f"kernel {kernel_layout} {text(Filter.shape)}"))
+    refuse(name, needs)
     times = kernel["M"]
-    extent = {"N": size["N"], "C": simplify(size["C"] * times)}
-    for c, k, s, b, a in zip("HW", reach, strides, before, after):
-        extent[c] = window_count(size[c], k, b + a, s)
     widths = {"H": (before[0], after[0]), "W": (before[1], after[1])}
     temp = pad(Input, [widths.get(c, (0, 0))[0] for c in layout],
                [widths.get(c, (0, 0))[1] for c in layout], name="PaddedInput")

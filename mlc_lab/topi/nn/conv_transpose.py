@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Sequence
 from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
+from ..convolution import Tensors, refuse, transposed_convolution
 from ..utils import need, need_rank, number, pair, rounded, simplify, sum_type, text
 from .conv import pad_widths
 from .pad import dilate, pad
@@ -28,25 +29,23 @@ def conv_transpose(data: Tensor, kernel: Tensor, strides: int | Sequence[int],
     need_rank(name, kernel, dim + 2, "the layout I, O, ...")
     steps = pair(strides, dim, f"{name}: strides")
     extra = pair(output_padding, dim, f"{name}: output_padding")
-    batch, channels, *_ = data.shape
-    have, takes = O.as_int(channels), O.as_int(kernel.shape[0])
-    need(None in (have, takes) or have == takes,
-         f"{name}: the input {text(data.shape)} has {have} channels and the kernel "
-         f"{text(kernel.shape)} takes {takes}")
-    need(have is None or have % groups == 0, f"{name}: {groups} groups do not divide {have} "
-                                             "channels")
+    channels = data.shape[1]
     for p in extra:
         need(p >= 0, f"{name}: output_padding {p} is negative")
     sizes = kernel.shape[2:]
     before, after = pad_widths(name, padding, [number(k) for k in sizes])
+    letters = _letters("", dim)
+    extent, needs = transposed_convolution(
+        dict(zip(["N", "C", *letters], data.shape)), dict(zip(["I", "O", *letters], kernel.shape)),
+        letters, steps, [b + a for b, a in zip(before, after)], extra, [1] * dim, groups,
+        lambda: Tensors(f"input {text(data.shape)}", f"kernel {text(kernel.shape)}"))
+    refuse(name, needs)
     spread = dilate(data, [1, 1, *steps], name="data_dilate")
     low = [number(simplify(k - 1 - b)) for k, b in zip(sizes, before)]
     high = [number(simplify(k - 1 - a + e)) for k, a, e in zip(sizes, after, extra)]
     framed = pad(spread, [0, 0, *low], [0, 0, *high], name="data_pad")
     flipped = _flipped(kernel, groups, dim)
     per_group, in_group = kernel.shape[1], simplify(O.floordiv(channels, groups))
-    shape = [batch, simplify(per_group * groups),
-             *(simplify(d - k + 1) for d, k in zip(framed.shape[2:], sizes))]
     dc = te.reduce_axis((0, in_group), name="dc")
     ks = [te.reduce_axis((0, k), name=n) for k, n in zip(sizes, _letters("d", dim))]
     dtype = out_dtype or data.dtype
@@ -62,8 +61,8 @@ def conv_transpose(data: Tensor, kernel: Tensor, strides: int | Sequence[int],
         return te.sum(O.cast(framed(b, source, *[x + k for x, k in zip(at, ks)]), wide)
                       * O.cast(flipped(*weight, *ks), wide), axis=[dc, *ks])
 
-    return rounded(te.compute(shape, element, name="compute", tag=f"{name}_nc",
-                              varargs_names=["b", "c", *_letters("", dim)]), dtype)
+    return rounded(te.compute([*extent.values()], element, name="compute", tag=f"{name}_nc",
+                              varargs_names=["b", "c", *letters]), dtype)
 
 
 def _letters(prefix: str, dim: int) -> list[str]:
