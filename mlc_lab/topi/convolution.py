@@ -1,4 +1,5 @@
-"""What a convolution asks of its sizes, and the sizes of its result: for TE and for Relax.
+"""What a convolution or a pooling asks of its sizes, and the sizes of its result: for TE and for
+Relax.
 
 TE refuses what is surely wrong when an operator is written (`refuse`); Relax also leaves what
 depends on symbolic sizes to run time.
@@ -90,6 +91,20 @@ def transposed_convolution(x: Mapping[str, Any], w: Mapping[str, Any], letters: 
     return out, needs + _something_left(out, letters, tensors)
 
 
+def pooling(x: Mapping[str, Any], letters: Sequence[str], window: Sequence[Any],
+            strides: Sequence[Any], padding: Sequence[Any], dilation: Sequence[Any],
+            ceil_mode: bool, data: Callable[[], str]) -> tuple[Sizes, list[Need]]:
+    """The sizes of the spatial axes after pooling, and what must be true.
+
+    In `ceil_mode` the last window may hang over the end. `data` says in a message what is pooled.
+    """
+    out = {c: window_count(x[c], dilated(k, d), p, s, ceil_mode)
+           for c, k, s, p, d in zip(letters, window, strides, padding, dilation)}
+    return out, [Need(size, "at least", 1, lambda c=c: (
+        f"a window of {list(window)} does not fit into {data()}: it leaves {_said(out[c])} along "
+        f"{c}")) for c, size in out.items()]
+
+
 def refuse(name: str, needs: Iterable[Need]) -> None:
     """Raise ValueError where one of the needs is surely not met."""
     for size, must, other, text in needs:
@@ -128,5 +143,5 @@ def _said(size: Any) -> str:
     return str(size if known is None else known)
 
 
-__all__ = ["Need", "Tensors", "convolution", "depthwise_convolution", "refuse",
-           "transposed_convolution"]
+__all__ = ["Need", "Tensors", "convolution", "depthwise_convolution", "pooling",
+           "refuse", "transposed_convolution"]

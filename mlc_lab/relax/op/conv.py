@@ -110,23 +110,12 @@ def in_order(call: Any, dims: dict[str, Any], layout: str) -> list[Any]:
     return out
 
 
-def check_positive(call: Call, dims: dict[str, Any], data: TensorStructInfo,
-                   weight: Any) -> None:
-    """Refuse windows that leave nothing along a spatial axis."""
-    for letter, dim in dims.items():
-        if letter in "NC":  # of a batch of none there is nothing to compute
-            continue
-        need_at_least(call, dim, as_dim(1), lambda dim=dim, letter=letter: (
-            f"the window does not fit: data is {show(data)}, {weight}, which leaves "
-            f"{dim_text(dim)} along {letter}"))
-
-
 def _said(data: TensorStructInfo, weight: TensorStructInfo) -> Any:
     return convolution.Tensors(f"data {show(data)}", f"weight {show(weight)}")
 
 
-def _meet(call: Call, needs: Iterable[Any]) -> None:
-    """Refuse a convolution that does not meet its needs, now or at run time."""
+def meet(call: Call, needs: Iterable[Any]) -> None:
+    """Refuse a call whose sizes do not meet its needs, now or at run time."""
     for size, must, other, text in needs:
         if must == "same":
             need_same(call, size, as_dim(other), text)
@@ -180,7 +169,7 @@ def _conv(name: str, letters: str, **facts: Any) -> Callable[..., Expr]:
         around = [a.padding[k] + a.padding[k + rank] for k in range(rank)]
         out, needs = convolution.convolution(x, w, letters, a.strides, around, a.dilation,
                                              a.groups, lambda: _said(data, weight))
-        _meet(call, needs)
+        meet(call, needs)
         return tensor_of(in_order(call, out, a.out_layout), dtype)
 
     def fn(data: Tensor, weight: Tensor, strides: Ints = 1, padding: Ints = 0, dilation: Ints = 1,
@@ -219,7 +208,7 @@ def _conv_transpose(name: str, letters: str, **facts: Any) -> Callable[..., Expr
         out, needs = convolution.transposed_convolution(
             x, w, letters, a.strides, around, a.output_padding, a.dilation, a.groups,
             lambda: _said(data, weight))
-        _meet(call, needs)
+        meet(call, needs)
         return tensor_of(in_order(call, out, a.out_layout), dtype)
 
     def legalize(bb: Any, call: Call) -> Expr:

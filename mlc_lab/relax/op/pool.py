@@ -9,10 +9,10 @@ from ..expr import Call, Expr
 from ..struct_info import StructInfo, TensorStructInfo, as_dim
 from .common import misfit, need_numbers, show, tensor_of
 from .conv import (
-    by_letter, check_positive, in_order, in_out_layout, need_letters, unpack, unpacked, windows,
+    by_letter, in_order, in_out_layout, meet, need_letters, unpack, unpacked, windows,
 )
 from .declare import Flag, Ints, Tensor, Text, operator
-from .later import topi, utils
+from .later import convolution, topi
 
 _ORDER = ("pool_size", "strides", "dilation", "padding", "ceil_mode", "count_include_pad", "layout",
           "out_layout")
@@ -31,12 +31,11 @@ def _pool(name: str, kind: str, letters: str, include: bool = False, **facts: An
         need_letters(call, a.out_layout, default, "the result")
         if not x:
             return TensorStructInfo(None, data.dtype, ndim=len(Layout(a.out_layout)))
-        out = {"N": x["N"], "C": x["C"]}
-        for k, s in enumerate(letters):
-            out[s] = utils.window_count(x[s], utils.dilated(a.pool_size[k], a.dilation[k]),
-                                        a.padding[k] + a.padding[k + rank], a.strides[k],
-                                        a.ceil_mode)
-        check_positive(call, out, data, f"pool_size is {list(a.pool_size)}")
+        around = [a.padding[k] + a.padding[k + rank] for k in range(rank)]
+        out, needs = convolution.pooling(x, letters, a.pool_size, a.strides, around, a.dilation,
+                                         a.ceil_mode, lambda: f"the data {show(data)}")
+        meet(call, needs)
+        out = {"N": x["N"], "C": x["C"], **out}
         return tensor_of(in_order(call, out, a.out_layout), data.dtype)
 
     def attrs(name: str, given: dict[str, Any]) -> dict[str, Any]:

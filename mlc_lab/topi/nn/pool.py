@@ -9,9 +9,10 @@ from ... import te
 from ...te.tensor import Tensor
 from ...tir import op as O
 from ...tir.expr import PrimExpr
+from ..convolution import pooling, refuse
 from ..reduction import lowest, max_from_lowest
 from ..utils import (
-    axes, dilated, need, need_rank, number, pair, product, simplify, sum_type, text, window_count,
+    axes, dilated, need, need_rank, number, pair, product, simplify, sum_type, text,
 )
 from .conv import pad_widths
 from .pad import pad
@@ -54,14 +55,16 @@ class Windows:
         # in ceil mode a window may hang over the end by less than a stride
         self.beyond = [a + (s - 1 if ceil_mode else 0) for a, s in zip(self.after, self.steps)]
         self.framed = any(b or a for b, a in zip(self.before, self.beyond))
+        letters = "DHW"[3 - dim:]
+        size = {c: data.shape[d] for c, d in zip(letters, self.where)}
+        around = [b + a for b, a in zip(self.before, self.after)]
+        extent, needs = pooling(
+            size, letters, self.sizes, self.steps, around, self.spread, ceil_mode,
+            lambda: f"{text(data.shape)} ({layout}) with padding {padding}")
+        refuse(name, needs)
         self.shape = list(data.shape)
-        for k, d in enumerate(self.where):
-            self.shape[d] = window_count(data.shape[d], self.reach[k],
-                                         self.before[k] + self.after[k], self.steps[k], ceil_mode)
-            known = O.as_int(self.shape[d])
-            need(known is None or known > 0,
-                 f"{name}: a window of {self.sizes} does not fit into {text(data.shape)} "
-                 f"({layout}) with padding {padding}")
+        for c, d in zip(letters, self.where):
+            self.shape[d] = extent[c]
 
     def over(self) -> list[Any]:
         """New reduction axes over the places of a window."""
