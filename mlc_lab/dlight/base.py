@@ -12,7 +12,7 @@ from ..ir.transform import Pass, PassContext, PassInfo
 from ..schedule import Schedule, ScheduleError
 from ..target import Target
 from ..target.limits import limits_of
-from ..machine.vectors import VectorUnit, vector_unit
+from ..machine.vectors import NARROWEST, VectorUnit, vector_unit
 from ..tir.expr import IterVar
 from ..tir.function import PrimFunc
 from ..tir.functor import all_statements, uses_var
@@ -27,8 +27,6 @@ SCHEDULED = "tir.is_scheduled"
 _HINTS = {"schedule_rule", "axis"}
 #: a loop is worth several threads from about so many scalar operations on
 WORTH_THREADS = 1 << 18
-#: bits of the narrowest vectors
-_NARROWEST = 128
 
 
 class Machine:
@@ -58,7 +56,7 @@ class Machine:
         All processors with vectors have those of 128 bits, which are the narrowest here.
         """
         lanes = self.lanes(dtype)
-        return [lanes >> n for n in range(6) if n == 0 or self.unit.bits >> n >= _NARROWEST]
+        return [lanes >> n for n in range(6) if n == 0 or self.unit.bits >> n >= NARROWEST]
 
     def lanes_within(self, dtype: str, extent: int | None) -> int:
         """Elements of the widest vectors that a row of so many elements fills; of the narrowest for

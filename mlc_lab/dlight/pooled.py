@@ -29,6 +29,7 @@ from typing import Any
 
 from ..ir.dtype import bits_of
 from ..ir.module import IRModule
+from ..machine.vectors import WIDEST
 from ..schedule import Schedule
 from ..tir.function import PrimFunc
 from ..tir.op import as_int
@@ -40,8 +41,8 @@ from .stages import Stage, inline_cheap, schedule_elementwise, stages
 
 #: results of a row that are pooled at once, where they do not fill vectors: at most so many
 _VECTORS = 8
-#: convolutions of smaller images are not pooled at once; the widest vector of any machine, in bits
-_PIXELS, _WIDEST = 64, 512
+#: convolutions of smaller images are not pooled at once
+_PIXELS = 64
 
 
 class PooledContraction(KernelRule):
@@ -217,7 +218,7 @@ def pools_convolution(conv: PrimFunc, pool: PrimFunc) -> bool:
     if last.size(last.spatial[2]) * last.size(last.spatial[3]) < _PIXELS:
         return False
     roles = Roles.of(last)
-    if roles is None or not worthwhile(last, roles, _WIDEST // bits_of(last.stored.buffer.dtype)):
+    if roles is None or not worthwhile(last, roles, WIDEST // bits_of(last.stored.buffer.dtype)):
         return False
     return _is_pooling(stages(Schedule(IRModule({"main": pool}))))
 

@@ -33,6 +33,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..machine.hardware import Hardware
 from ..schedule import Schedule, ScheduleError
 from ..tir.expr import BufferLoad, Var
 from ..tir.functor import uses_var
@@ -45,15 +46,18 @@ from .stages import (
 if TYPE_CHECKING:
     from ..schedule.instruction import BlockRV
 
-#: independent vector accumulators: a fused multiply-add has a latency of four cycles and two start
-#: in each cycle, so eight hide the latency
-_ACCUMULATORS = 8
+#: the processor that this is made for, whichever runs it: one program for all machines
+_USUAL = Hardware()
+#: independent vector accumulators: so many multiply-adds start until the first is done
+_ACCUMULATORS = _USUAL.fma * _USUAL.latency
 #: vectors of results that registers hold: rows of a matrix that are no longer are read whole
-_REGISTERS = 16
+_REGISTERS = _USUAL.registers
 #: rows of a matrix that are added at once to sums in the cache: the first that divides them
 _DEPTHS = (8, 7, 6, 5, 4)
-#: accumulators that are kept in the cache, and elements of a matrix that fits there as a whole
-_BLOCK, _CACHE = 2048, 8192
+#: elements of float32 that the first cache holds: a matrix of no more is read from there
+_CACHE = _USUAL.caches[0].size // 4
+#: sums that are kept in it beside the rows that are added to them
+_BLOCK = _CACHE // 4
 
 
 class Reduction(KernelRule):

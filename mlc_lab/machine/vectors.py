@@ -24,6 +24,9 @@ AVX2_PROCESSORS = (
     "pantherlake", "clearwaterforest", "znver1", "znver2", "znver3", "bdver4", "x86-64-v3",
 )  # fmt: skip
 
+#: bits of the narrowest vectors that processors with vectors have, and of the widest
+NARROWEST, WIDEST = 128, 512
+
 
 class VectorUnit(NamedTuple):
     """The vector registers of one core: their width in bits, and how many there are."""
@@ -69,4 +72,5 @@ def vector_bits() -> int:
     return vector_unit("llvm").bits
 
 
-__all__ = ["AVX2_PROCESSORS", "AVX512_PROCESSORS", "VectorUnit", "vector_bits", "vector_unit"]
+__all__ = ["AVX2_PROCESSORS", "AVX512_PROCESSORS", "NARROWEST", "WIDEST", "VectorUnit",
+           "vector_bits", "vector_unit"]
