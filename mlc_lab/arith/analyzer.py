@@ -20,6 +20,7 @@ from .const_int_bound import (
 from .expr_util import ARITHMETIC, INDEX_DTYPES, DoesNotFit, conjuncts, is_data, same
 from .int_set import IntSet
 from .linear_form import follows
+from .literals import Literals
 from .modular_set import ModularSet, ModularSetAnalyzer, make
 from .rewrite_simplify import RewriteSimplifier
 
@@ -58,6 +59,7 @@ class Analyzer:
     def __init__(self) -> None:
         self.bounds = ConstIntBoundAnalyzer(self)
         self.modular = ModularSetAnalyzer(self)
+        self.literals = Literals()
         self.rewriter = RewriteSimplifier(self)
         self.canonical = CanonicalSimplifier(self)
         self.ranges: dict[Var, Range] = {}
@@ -269,17 +271,15 @@ class Analyzer:
         leave_bounds = self.bounds.enter(facts)
         leave_modular = self.modular.enter(cond)
         rewriter, canonical = self.rewriter, self.canonical
-        saved = (rewriter.memo, canonical.memo, self._simplified, rewriter.literals,
-                 canonical.literals)
+        saved = rewriter.memo, canonical.memo, self._simplified
         rewriter.memo, canonical.memo, self._simplified = {}, {}, {}
-        rewriter.literals = saved[3] + parts
-        canonical.literals = saved[4] + parts
+        known = self.literals.enter(parts)
 
         def leave() -> None:
             leave_bounds()
             leave_modular()
-            (rewriter.memo, canonical.memo, self._simplified, rewriter.literals,
-             canonical.literals) = saved
+            self.literals.leave(known)
+            rewriter.memo, canonical.memo, self._simplified = saved
 
         return leave
 
@@ -292,7 +292,7 @@ class Analyzer:
         other.modular.vars = dict(self.modular.vars)
         for mine, theirs in ((self.rewriter, other.rewriter), (self.canonical, other.canonical)):
             theirs.var_map = dict(mine.var_map)
-            theirs.literals = list(mine.literals)
+        other.literals.enter([*self.literals])
         return other
 
     # ------------------------------------------------------------------- simplifying
@@ -361,7 +361,7 @@ class Analyzer:
     def _follows(self, cond: PrimExpr) -> bool:
         """Whether a comparison follows from all that is taken for true at once, and from the ranges
         of variables."""
-        facts = [e for e in self.rewriter.literals if isinstance(e, CmpOp) and (
+        facts = [e for e in self.literals if isinstance(e, CmpOp) and (
             e.a.dtype in INDEX_DTYPES and not self.may_wrap(e.a, e.b))]
         if not (facts or any(type(r.extent) is not IntImm for r in self.ranges.values())) or (
                 not isinstance(cond, CmpOp) or cond.a.dtype not in INDEX_DTYPES

@@ -150,10 +150,19 @@ class ConstIntBoundAnalyzer:
         self.memo.clear()
 
     def learn(self, facts: list[tuple[PrimExpr, Bound]]) -> None:
-        """Say that expressions lie in bounds. The tables are replaced, never changed in place."""
+        """Say that expressions lie in bounds. The tables are replaced, never changed in place.
+
+        There is one entry for each expression, however many conditions around are about it.
+        """
         known = dict(self.known)
-        for e, bound in facts:
-            known[type(e)] = known.get(type(e), []) + [(e, bound)]
+        for e, (low, high) in facts:
+            entries = known[type(e)] = [*known.get(type(e), ())]
+            for n, (other, bound) in enumerate(entries):
+                if same(e, other):
+                    entries[n] = (other, (max(bound[0], low), min(bound[1], high)))
+                    break
+            else:
+                entries.append((e, (low, high)))
         self.known = known
         self.memo = {}
 

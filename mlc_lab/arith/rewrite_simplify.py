@@ -24,6 +24,7 @@ from .expr_util import (
 
 if TYPE_CHECKING:
     from .analyzer import Analyzer
+    from .literals import Literals
 
 #: (node type, type of a, type of b) -> compiled rules (or None where no rule fits)
 _RULES: dict[tuple, Callable | None] = {}
@@ -50,7 +51,7 @@ class RewriteSimplifier:
         self.parent = parent
         self.memo: dict[PrimExpr, PrimExpr] = {}
         self.var_map: dict[PrimExpr, PrimExpr] = {}
-        self.literals: list[PrimExpr] = []
+        self.literals: Literals = parent.literals
 
     # ------------------------------------------------------------------- the walk
 
@@ -196,14 +197,9 @@ class RewriteSimplifier:
 
     def literal(self, e: PrimExpr) -> PrimExpr:
         """True or False where a constraint in force says just that of `e`."""
-        for known in self.literals:
-            if same(e, known):
-                return TRUE
-        opposite = negate(e)
-        for known in self.literals:
-            if same(opposite, known):
-                return FALSE
-        return e
+        if self.literals.has(e):
+            return TRUE
+        return FALSE if self.literals.has(negate(e)) else e
 
 
 # ------------------------------------------------------------------------------- handlers

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
+from weakref import WeakKeyDictionary
 
 from ..arith import Analyzer
 from ..arith.expr_util import conjuncts
 from ..ir.diagnostics import MLCError
 from ..ir.module import IRModule
+from ..ir.node import Node
 from ..ir.transform import Pass, PassContext, PassInfo
 from ..tir.expr import (
     Add, Broadcast, BufferLoad, Call, IntImm, Mul, PrimExpr, Ramp, Range, Sub, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import pre_order
+from ..tir.functor import all_statements, pre_order
 from ..tir.op import add, all as all_of, as_int, effect_of, mul, sub
 from ..tir.op.intrinsic import OPAQUE, PURE, UPDATES
-from ..tir.stmt import BufferStore, For, LetStmt, SeqStmt, Stmt
+from ..tir.stmt import Block, BufferStore, For, LetStmt, SeqStmt, Stmt
 
 
 class LowerError(MLCError, ValueError):
@@ -61,18 +63,65 @@ def contains(root: Any, kinds: tuple[type, ...]) -> bool:
     return False
 
 
+class _Written(NamedTuple):
+    """The memory that a node stores to, and whether it may write other memory."""
+
+    memory: frozenset[Var]
+    other: bool
+
+
+_NOTHING = _Written(frozenset(), False)
+#: of statements and of choices in expressions: under a thousand nested conditions each is asked for
+#: by all around it
+_written: WeakKeyDictionary[Node, _Written] = WeakKeyDictionary()
+
+
+def _written_by(node: Any) -> _Written:
+    if not isinstance(node, Stmt):
+        return _written_by_expression(node)
+    if node not in _written:
+        for s in reversed([*all_statements(node)]):  # what is inside first
+            if s not in _written:
+                _written[s] = _joined(s)
+    return _written[node]
+
+
+def _written_by_expression(e: Any) -> _Written:
+    found = _written.get(e)
+    if found is None:
+        nodes = [*pre_order(e)]
+        if any(map(_writes_somewhere, nodes)):
+            return _Written(frozenset(), True)
+        found = _NOTHING
+        for n in nodes:
+            if type(n) is Call:
+                _written[n] = found
+    return found
+
+
+def _joined(s: Stmt) -> _Written:
+    memory = frozenset((s.buffer.data,)) if type(s) is BufferStore else frozenset()
+    other = _writes_somewhere(s)
+    kids = [*s.children(), *(iv.dom for iv in s.iter_vars)] if type(s) is Block else s.children()
+    for part in map(_written_by, kids):
+        other = other or part.other
+        if not part.memory <= memory:
+            memory = part.memory if memory <= part.memory else memory | part.memory
+    return _Written(memory, other)
+
+
+def _writes_somewhere(n: Any) -> bool:
+    return type(n) is Call and effect_of(n) in (UPDATES, OPAQUE) or (
+        type(n) is LetStmt and n.var.dtype == "handle")
+
+
 def may_write(node: Any, memory: Collection[Var], names: Collection[Var] = ()) -> bool:
     """Whether `node` may write memory of these pointers. `names` are variables that the program
     gives to pointers: of what is written by such a name nothing is known."""
-    unsure = any(m in names for m in memory)
-    for n in pre_order(node):
-        if type(n) is BufferStore and (
-                unsure or n.buffer.data in memory or n.buffer.data in names):
-            return True
-        if type(n) is Call and effect_of(n) in (UPDATES, OPAQUE) or (
-                type(n) is LetStmt and n.var.dtype == "handle"):
-            return True
-    return False
+    written, other = _written_by(node)
+    if other or any(m in names for m in memory):
+        return other or bool(written)
+    return any(m in memory or m in names for m in written)
 
 
 def may_change(parts: Iterable[PrimExpr], node: Any, names: Collection[Var] = ()) -> bool:

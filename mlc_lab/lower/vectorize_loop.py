@@ -12,7 +12,8 @@ After::
 The loop variable becomes a Ramp; what depends on it becomes a vector, what does not stays a scalar
 and is broadcast where it meets one. A statement that has no vector form (a branch or a loop bound
 that differs between lanes, a call with effects, an update of one element by all lanes) stays a
-serial loop over the lanes. Memory that is allocated inside becomes wider, a part for each lane:
+serial loop over the lanes; where lanes leave a loop at different times, each does the loop by
+itself. Memory that is allocated inside becomes wider, a part for each lane:
 element e of lane l lies at e * lanes + l. Memory of another scope, such as a thread's registers, is
 not widened: the lanes use it one after the other.
 """
@@ -31,7 +32,7 @@ from ..tir.expr import (
     Ramp, Select, Shuffle, Sub, Var,
 )
 from ..tir.function import PrimFunc
-from ..tir.functor import Mutator, pre_order, substitute
+from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order, substitute
 from ..tir.op import PURE, as_int, const, effect_of
 from ..tir.stmt import (
     EMPTY, Allocate, AttrStmt, BufferStore, DeclBuffer, Evaluate,
@@ -192,6 +193,8 @@ class _Vectorizer(Mutator):
         try:
             return self.visit(s)
         except _NoVector:
+            if leaves_loop(s):
+                raise  # it would leave the loop over the lanes: they do the loop around it in turn
             self.lets = lets
             return self.scalar(s)
 
@@ -280,7 +283,7 @@ class _Vectorizer(Mutator):
         return node if body is node.body else DeclBuffer.from_fields(node.buffer, body)
 
     def visit_Evaluate(self, node: Evaluate) -> Stmt:
-        if type(node.value) is IntImm:
+        if type(node.value) is IntImm or leaves_loop(node):  # all lanes leave the loop together
             return node
         raise _NoVector("a call for its effect is done for each lane")
 
@@ -331,6 +334,11 @@ def _is_passed_on(pointer: Var, body: Stmt) -> bool:
     return False
 
 
+def _returns(body: Stmt) -> bool:
+    return any(type(n) is Evaluate and type(n.value) is Call and (
+        getattr(n.value.op, "name", "") == "tir.ret") for n in all_statements(body))
+
+
 def _loads(value: PrimExpr, buffer: Buffer) -> bool:
     return any(type(item) is BufferLoad and item.buffer.data is buffer.data
                for item in pre_order(value))
@@ -368,7 +376,10 @@ class _Vectorize(Mutator):
             return For.from_fields(node.loop_var, node.min, node.extent, ForKind.SERIAL, body,
                                    None, EMPTY)
         start, around = start_of(node)
-        return around(_Vectorizer(node.loop_var, start, lanes).stmt(body))
+        vectorizer = _Vectorizer(node.loop_var, start, lanes)
+        if leaves_loop(body) or _returns(body):  # then the next lanes do nothing
+            return around(vectorizer.scalar(body))
+        return around(vectorizer.stmt(body))
 
 
 def _rewrite(func: PrimFunc, ctx: PassContext) -> PrimFunc:

@@ -1,8 +1,15 @@
 """VectorizeLoop: vectors where they are right, lanes one by one where not."""
 
+import textwrap
+
+import numpy as np
 import pytest
+from mlc_lab import build
+from mlc_lab.backend.interp import interpret
+from mlc_lab.backend.meaning import evaluate
 from mlc_lab.ir.module import IRModule
-from mlc_lab.lower import VectorizeLoop
+from mlc_lab.lower import VectorizeLoop, lower
+from mlc_lab.script import from_source
 from mlc_lab.script import tir as T
 from mlc_lab.tir import expr as E
 from mlc_lab.tir import stmt as S
@@ -189,3 +196,54 @@ def test_memory_of_the_lanes_that_is_passed_on_leaves_them_one_by_one():
 
     mod = VectorizeLoop()(IRModule({"main": f}))
     assert int(loops(mod["main"].body)[0].extent) == 4
+
+
+@pytest.mark.parametrize("body", [
+    # lanes leave at different times, a guard that the partition of loops decides for some of them
+    "if i < 2:\n    T.break_loop()",
+    "if A[i] > T.Cast('float32', k):\n    T.continue_loop()",
+    "if i > k:\n    B[i] = B[i] * T.float32(2)\n    T.break_loop()",
+    # all leave together
+    "if k == 2:\n    T.break_loop()",
+    "if A[0] > T.float32(3):\n    T.continue_loop()",
+    # within another loop
+    "for m in range(3):\n    if i == m:\n        T.break_loop()\n    B[i] = B[i] + T.float32(5)",
+])
+@pytest.mark.parametrize("outside", [False, True])
+def test_lanes_that_leave_a_loop(body, outside):
+    """Each lane leaves the loop that it is in, not one over the lanes that stands for vectors."""
+    inner = textwrap.indent(body + "\nB[i] = B[i] + A[i]", " " * 12)
+    loops = ("    for k in range(4):\n        for i in T.vectorized({n}):\n" if outside else
+             "    for i in T.vectorized({n}):\n        for k in range(4):\n")
+    if outside and not body.startswith("for"):
+        inner = inner.replace("T.break_loop", "T.continue_loop")  # `break` leaves the vectors
+    for n in (3, 4, 8):
+        func = from_source("@T.prim_func\ndef main(A: T.Buffer((8,), 'float32'), "
+                           "B: T.Buffer((8,), 'float32')):\n" + loops.format(n=n) + inner)
+        runs_as_written(func)
+
+
+@pytest.mark.parametrize("leave", ["T.break_loop()", "T.continue_loop()", "T.evaluate(T.ret(0))"])
+def test_a_vectorized_loop_that_is_left(leave):
+    """The lanes after the one that leaves do nothing; the vector does not begin without it."""
+    for condition in ("i == 2", "A[i] > T.float32(2)", "A[0] > T.float32(-9)"):
+        runs_as_written(from_source(f"""
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    for i in T.vectorized(8):
+        B[i] = A[i] + T.float32(1)
+        if {condition}:
+            {leave}
+        B[i] = B[i] * T.float32(2)
+"""))
+
+
+def runs_as_written(func):
+    A = np.random.default_rng(0).integers(-4, 5, 8).astype("float32")
+    want = np.zeros(8, "float32")
+    evaluate(func, A, want)
+    lowered = lower(func)
+    for go in (build(func, target="llvm")["main"], lambda *args: interpret(lowered, *args)):
+        got = np.zeros(8, "float32")
+        go(A, got)
+        np.testing.assert_array_equal(got, want)
