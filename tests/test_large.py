@@ -75,6 +75,49 @@ def a_sum(terms, dtype="float32"):
 X4 = np.arange(4, dtype="float32")
 
 
+def chain(test):
+    """Conditions within the `else` of each other, of the data or of a loop."""
+    lines = ["@T.prim_func",
+             "def main(A: T.Buffer((4,), 'float32'), B: T.Buffer((4,), 'float32')):",
+             "    for i in range(4):"]
+    for k in range(STAGES):
+        lines += [f"        {'elif' if k else 'if'} {test.format(k=k)}:",
+                  f"            B[i] = T.float32({k % 7})"]
+    return from_source("\n".join([*lines, "        else:", "            B[i] = T.float32(-1)"]))
+
+
+@pytest.mark.parametrize("test", ["A[i] == T.float32({k})", "T.Cast('int32', A[i]) < {k}"])
+def test_thousands_of_nested_conditions(test):
+    check_program(chain(test), [X4], (X4 + ("<" in test)) % 7)
+
+
+def choices(count):
+    """A choice in a choice in a choice."""
+    A = te.placeholder((4,), "float32", name="A")
+
+    def chosen(i):
+        out = tir.const(-1.0, "float32")
+        for k in reversed(range(count)):
+            out = tir.if_then_else(A[i] == tir.const(float(k), "float32"), float(k % 7), out)
+        return out
+
+    return te.create_prim_func([A, te.compute((4,), chosen, name="B")])
+
+
+def test_thousands_of_nested_choices():
+    check_program(choices(STAGES), [X4], X4)
+
+
+def test_more_loops_than_are_vectorized():
+    """LLVM's loop vectorizer takes time that grows with the square of a function's loops."""
+    lines = ["@T.prim_func",
+             "def main(A: T.Buffer((64,), 'float32'), B: T.Buffer((64,), 'float32')):",
+             "    for i in range(64):", "        B[i] = A[i]"]
+    lines += ["    for i in range(64):\n        B[i] = B[i] + A[63 - i]"] * 600
+    x = np.arange(64, dtype="float32")
+    check_program(from_source("\n".join(lines)), [x], x + 600 * x[::-1])
+
+
 def test_thousands_of_stages():
     check_program(stages(STAGES), [X4], X4 + STAGES)
 

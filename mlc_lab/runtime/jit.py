@@ -263,12 +263,14 @@ def compile_ir(
     that of the machine's code generator: LLVM's instruction selection at level 0 aborts on some
     programs that its passes have vectorized (seen with 22.1). Level 0 only promotes variables to
     registers, as is done for programs with more than ``_LONG_BLOCK`` instructions in a basic block.
+    Nothing is vectorized where a function has more than ``_MANY_LOOPS`` loops.
     Raises ValueError with LLVM's message when the text is not valid IR.
     """
     where = where or host_machine()
     level = min(level, where.opt_level)
     if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK:
         level, where = 0, where.at(0)
+    vectorize = vectorize and _most_loops(text) <= _MANY_LOOPS
     imports = list(imports)
     tm = where.target_machine
     # LLVM's SLP vectorizer can leave a use before its definition (seen with 22.1 for unrolled
@@ -347,6 +349,16 @@ def _pass_builder(where: Machine, level: int, loops: bool, slp: bool, unroll: bo
 #: 6,000 of them, a minute for 24,000. With longer ones code is not optimised, which takes linear
 #: time: a second for 150,000.
 _LONG_BLOCK = 6_000
+
+
+#: So does that of its loop vectorizer with the loops of a function: 2 s for 500 of them, 26 s for
+#: 1,500. Without it that many take 4 s.
+_MANY_LOOPS = 500
+
+
+def _most_loops(text: str) -> int:
+    """The number of loops in the function of an IR text that has most."""
+    return max(part.count(", !llvm.loop ") for part in text.split("\ndefine "))
 
 
 def _longest_block(text: str) -> int:

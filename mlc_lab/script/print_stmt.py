@@ -293,12 +293,23 @@ def _decl_buffer(p: Printer, s: S.DeclBuffer) -> None:
     p.scoped(s, name, text, s.body, concise)
 
 
+#: conditions of which each stands in the `else` of the one before: of more than so many they are
+#: written as `elif`. TVM writes each one level further in; a text of thousands of levels would be
+#: too long to be read again.
+_NESTED = 16
+
+
 def _if(p: Printer, s: S.IfThenElse) -> None:
-    head = f"if {p.expr(s.condition)}:"
-    p.enter(s)
-    p.line(head)
-    p.indented(s.then_case)
-    p.leave()
+    chain = [s]
+    while type(chain[-1].else_case) is S.IfThenElse:
+        chain.append(chain[-1].else_case)
+    for word, item in zip(["if", *["elif"] * len(chain)], chain if len(chain) > _NESTED else [s]):
+        s = item
+        head = f"{word} {p.expr(s.condition)}:"
+        p.enter(s)
+        p.line(head)
+        p.indented(s.then_case)
+        p.leave()
     if s.else_case is not None:
         p.enter(s)
         p.line("else:")
