@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..tir.expr import BinaryOp, BufferLoad, IntImm, PrimExpr, SizeVar, Var
+from ..tir.expr import BinaryOp, BufferLoad, FloatImm, IntImm, PrimExpr, SizeVar, Var
 from .expr_util import same
 
 
@@ -57,6 +57,8 @@ def _leaf(e: PrimExpr) -> Any:
     kind = type(e)
     if kind is IntImm:
         return e.value
+    if kind is FloatImm:
+        return e.value if e.value == e.value else kind
     if kind is BufferLoad:
         return (e.buffer, *map(_leaf, e.indices))
     return e if kind is Var or kind is SizeVar else kind
