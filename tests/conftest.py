@@ -44,7 +44,7 @@ def _no_answers_at_home(tmp_path_factory):
 
 
 def _tvm_modules():
-    return {n: m for n, m in sys.modules.items() if n == "tvm" or n.startswith("tvm.")}
+    return {n: m for n, m in list(sys.modules.items()) if n == "tvm" or n.startswith("tvm.")}
 
 
 #: what an interactive shell that a test makes leaves behind: prompts say that somebody types

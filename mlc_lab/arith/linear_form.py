@@ -21,11 +21,13 @@ expression and all it depends on are the same. Conditions that are not understoo
 from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Sequence
+from weakref import WeakSet
 
 from ..tir.expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, BufferLoad, Call, Cast, CmpOp, FloatImm, FloorDiv, FloorMod,
     IntImm, Max, Min, Mul, Not, Or, PrimExpr, SizeVar, StringImm, Sub, Var,
 )
+from ..tir.functor import pre_order
 from .expr_util import INDEX_DTYPES
 from .omega import Form, System, plus, times
 
@@ -36,6 +38,23 @@ _WIDTH = {"bool": 1, "uint8": 8, "int8": 8, "uint16": 16, "int16": 16, "uint32":
           "int64": 64}
 #: products of unknowns that are compared; each may be tried in three cases
 _PRODUCTS = 6
+
+
+#: variables that stand for what may be another value each time that it is looked at
+_unsteady: WeakSet[Var] = WeakSet()
+
+
+def unsteady(name: str, dtype: str) -> Var:
+    """A variable of which a `Reader` takes nothing for granted: not that it is the same at another
+    point, nor at this one."""
+    var = Var(name, dtype)
+    _unsteady.add(var)
+    return var
+
+
+def is_steady(e: PrimExpr) -> bool:
+    """Whether no such variable occurs in an expression."""
+    return not any(isinstance(n, Var) and n in _unsteady for n in pre_order(e))
 
 
 class _Unknown:
@@ -76,7 +95,9 @@ class Reader:
             return {None: e.value} if e.value else {}
         if kind is Var or kind is SizeVar:
             found = point.get(e)
-            return {e: 1} if found is None else dict(found)
+            if found is None:
+                return self._new(object())[0] if e in _unsteady else {e: 1}
+            return dict(found)
         if e.dtype not in INDEX_DTYPES:
             return self._opaque(e, point)
         if kind is Add or kind is Sub:
@@ -179,7 +200,7 @@ class Reader:
                 Var, SizeVar, Add, Sub, Mul):
             return _frozen(self.form(e, point))
         if isinstance(e, Var):
-            return _frozen(point[e]) if e in point else e
+            return _frozen(point[e]) if e in point else object() if e in _unsteady else e
         if type(e) is BufferLoad:
             if not self.steady(e.buffer) or e.predicate is not None:
                 return object()

@@ -52,7 +52,7 @@ def _outline(e: PrimExpr) -> Any:
     return (kind, _leaf(e.a), _leaf(e.b)) if isinstance(e, BinaryOp) else (kind, _leaf(e))
 
 
-def _leaf(e: PrimExpr) -> Any:
+def _leaf(e: Any) -> Any:
     """A constant by its value, an element by its place, a variable itself, else the kind."""
     kind = type(e)
     if kind is IntImm:

@@ -17,13 +17,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ..arith.linear_form import is_steady, unsteady
 from ..ir.node import NODE_TYPES
 from ..tir import op
 from ..tir.buffer import Buffer
 from ..tir.expr import (
     BinaryOp, BufferLoad, Call, IntImm, IterVar, Let, Not, PrimExpr, Ramp, Var,
 )
-from ..tir.functor import all_statements, leaves_loop, pre_order, substitute
+from ..tir.functor import Mutator, all_statements, leaves_loop, pre_order, substitute
 from ..tir.op.intrinsic import PURE, READS, effect_of
 from ..tir.stmt import (
     TRUE, Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
@@ -126,6 +127,17 @@ def allocates(stmt: Stmt, scopes: Collection[str]) -> bool:
     """Whether a block in a statement allocates memory in one of some scopes."""
     return any(b.scope.split(".")[0] in scopes for s in all_statements(stmt) if type(s) is Block
                for b in s.alloc_buffers)
+
+
+def made_inside(stmt: Stmt) -> set[Var]:
+    """The memory that a statement allocates itself."""
+    found: set[Var] = set()
+    for s in all_statements(stmt):
+        if type(s) is Block:
+            found.update(b.data for b in s.alloc_buffers)
+        elif isinstance(s, (Allocate, AllocateConst)):
+            found.add(s.buffer_var)
+    return found
 
 
 def accesses_inside(stmt: Stmt, scopes: Collection[str]) -> tuple[Access, ...]:
@@ -237,8 +249,31 @@ class _Walk:
     def now(self, e: PrimExpr) -> PrimExpr:
         """An expression in terms of what is not replaced."""
         if self.large and self.is_large(e):
-            return Var("too large", e.dtype)
-        return substitute(e, self.table) if self.table else e
+            return unsteady("too large", e.dtype)
+        e = substitute(e, self.table) if self.table else e
+        return self.seen_from_outside(e) if self.inner or self.views else e
+
+    def seen_from_outside(self, e: PrimExpr) -> PrimExpr:
+        """An expression without memory that is made inside, which is anew in each iteration: what
+        it reads of that is not known. Of a view it reads what that is a view of."""
+        if _is_arithmetic(e):
+            return e
+        return _Outside(self).visit(e)
+
+    def span(self, low: PrimExpr, extent: PrimExpr) -> Span:
+        """A part of a dimension, or None where it is not known."""
+        if not (self.large or self.inner or self.views):
+            return (substitute(low, self.table), extent) if self.table else (low, extent)
+        low, extent = self.now(low), self.now(extent)
+        return (low, extent) if is_steady(low) and is_steady(extent) else None
+
+    def access_from_outside(self, access: Access) -> Access:
+        """`seen_from_outside` of all that is said of an access."""
+        see = self.seen_from_outside
+        return access._replace(
+            spans=access.spans and tuple(s and self.span(*s) for s in access.spans),
+            loops=tuple((v, see(low), see(n)) for v, low, n in access.loops),
+            conditions=tuple(map(see, access.conditions)))
 
     def is_large(self, e: PrimExpr) -> bool:
         """Whether an expression is made of one that has too many parts to be written out."""
@@ -291,17 +326,15 @@ class _Walk:
         """The spans of the elements at `indices`."""
         out: list[Span] = []
         for index in indices:
-            if self.is_large(index):
-                out.append(None)
-            elif type(index) is Ramp:
+            if type(index) is Ramp:
                 stride = op.as_int(index.stride)
                 if stride is None or stride <= 0:
                     out.append(None)
                     continue
                 count = stride * (index.lanes - 1) + 1
-                out.append((self.now(index.base), IntImm(index.base.dtype, count)))
+                out.append(self.span(index.base, IntImm(index.base.dtype, count)))
             else:
-                out.append((self.now(index), _ONE.get(index.dtype) or IntImm(index.dtype, 1)))
+                out.append(self.span(index, _ONE.get(index.dtype) or IntImm(index.dtype, 1)))
         return tuple(out)
 
     # ------------------------------------------------------------------------- walking
@@ -379,7 +412,7 @@ class _Walk:
         spans = None
         if buffer is not None and buffer not in self.views and len(buffer.shape) == 1 and (
                 not buffer.strides and op.is_const_int(buffer.elem_offset, 0)):
-            spans = ((self.now(offset), self.now(extent)),)
+            spans = (self.span(offset, extent),)
         for bit, write in ((1, False), (2, True)):
             if mask.value & bit:
                 said = self.declared.get((data, write))
@@ -412,8 +445,8 @@ class _Walk:
     def say(self, regions: Sequence[BufferRegion], write: bool, node: Node) -> None:
         """Note declared regions as accesses."""
         for region in regions:
-            self.add(region.buffer, tuple((self.now(r.min), self.now(r.extent))
-                                          for r in region.region), write, node, True)
+            self.add(region.buffer, tuple(self.span(r.min, r.extent) for r in region.region),
+                     write, node, True)
 
     def under(self, condition: PrimExpr, *nodes: Node) -> None:
         """Visit what happens only where a condition holds."""
@@ -493,6 +526,8 @@ class _Walk:
         site = self.site or node
         for access in found:
             access = access.bound(self.table, self.loops, self.conditions, site)
+            if self.inner:
+                access = self.access_from_outside(access)
             if self.parts and access.spans is not None:  # what was small here may have grown
                 access = access._replace(spans=tuple(
                     s if s is None or _is_small(s[0]) else None for s in access.spans))
@@ -514,7 +549,7 @@ class _Walk:
                 self.visit(r.min)
                 self.visit(r.extent)
             self.views[match.buffer] = (match.source.buffer, tuple(
-                (self.now(r.min), self.now(r.extent)) for r in match.source.region))
+                self.span(r.min, r.extent) for r in match.source.region))
             self.owners[match.buffer.data] = match.buffer
         around, site = self.declared, self.site
         self.declared, self.site = {}, site or node
@@ -533,6 +568,26 @@ class _Walk:
         self.visit(node.body)
         self.together = None
         self.declared, self.site = around, site
+
+
+class _Outside(Mutator):
+    """See `_Walk.seen_from_outside`."""
+
+    def __init__(self, walk: _Walk) -> None:
+        super().__init__()
+        self.walk = walk
+
+    def visit_BufferLoad(self, node: BufferLoad) -> PrimExpr:
+        walk, buffer = self.walk, node.buffer
+        if buffer not in walk.views and buffer.data not in walk.inner:
+            return self.default(node)
+        spans: Any = tuple((self.visit(i), _ONE.get(i.dtype)) for i in node.indices)
+        while buffer in walk.views and spans is not None and all(s and s[1] for s in spans):
+            buffer, spans = walk._through(buffer, spans)
+        if buffer in walk.views or buffer.data in walk.inner or node.predicate is not None or (
+                spans is None or None in spans):
+            return unsteady("made inside", node.dtype)
+        return BufferLoad(buffer, [low for low, _ in spans])
 
 
 def hands_on(node: Node) -> bool:

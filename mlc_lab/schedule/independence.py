@@ -33,6 +33,7 @@ from .conflict import Bad, Clash, Relation, apart, first_clash, later, never, re
 from .executed import stays_in_domains, told_apart, whole_mixed_radix
 from .footprint import (
     Access, Loop, accesses_inside, allocates, binding_reads, footprint, instance, loops_of,
+    made_inside,
 )
 from .reducer import same_places, update_of
 from .served import all_served
@@ -108,6 +109,8 @@ class _Nest:
         self.state, self.chain = state, chain
         self.outer = surroundings(chain[0])
         self.shared = loops_of([s.stmt for s in chain])
+        #: memory that blocks below make, which is anew in each iteration
+        self.inner = made_inside(chain[-1].stmt.body)
         self.groups: dict[Var, list[Access]] = {}
         for access in (*footprint(chain[-1].stmt.body), *inside):
             self.groups.setdefault(access.memory, []).append(access)
@@ -214,7 +217,7 @@ class _Nest:
             while buffer in views:  # what a view shows depends on its place
                 used.update(dict.fromkeys(v for r in views[buffer].region for v in free_vars(r)))
                 buffer = views[buffer].buffer
-            if not self.steady(buffer) and (
+            if buffer.data in self.inner or not self.steady(buffer) and (
                     buffer.data in asked or not self.settled(buffer.data, asked)):
                 return False
         return all(never(write, write, self.shared, self.outer,

@@ -34,7 +34,7 @@ def all_served(accesses: Sequence[Access], around: Sequence[Loop]) -> bool:
 def serves(write: Access, read: Access, around: Sequence[Loop]) -> bool:
     """Whether a write that comes first in the program has filled all that a read touches."""
     if write.spans is None or read.spans is None or write.buffer is not read.buffer or (
-            write.buffer is None or write.pointer):
+            write.buffer is None or write.pointer or None in write.spans):
         return False
     same = write.init and write.block is read.block
     shared = _shared(write, read, same)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from ..tir import op
-from ..tir.expr import IntImm, Var
-from ..tir.functor import free_vars, uses_var
-from ..tir.stmt import Block, BlockRealize, For, ForKind, IfThenElse, Stmt
+from ..tir.buffer import Buffer
+from ..tir.expr import BufferLoad, IntImm, PrimExpr, Var
+from ..tir.functor import free_vars, pre_order, variables_of
+from ..tir.stmt import (
+    Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, Evaluate, For, ForKind, IfThenElse,
+    LetStmt, Stmt, While,
+)
 from .conflict import Clash, apart, clash
 from .error import Refusal
 from .footprint import Access, footprint
@@ -47,16 +52,74 @@ def _depends(outer: For, inner: For) -> bool:
     """Whether anything in `inner`, or whether it is run at all, depends on `outer`'s variable."""
     if op.is_const_int(outer.extent, 1) or op.is_const_int(inner.extent, 1):
         return False
-    known = {outer.loop_var}
-    for stmt in _path(outer.body, inner):
-        if type(stmt) is BlockRealize:
-            known |= {iv.var for iv, value in zip(stmt.block.iter_vars, stmt.iter_values)
-                      if uses_var(value, known)}
-            if uses_var(stmt.predicate, known):
-                return True
-        elif type(stmt) is IfThenElse and uses_var(stmt.condition, known):
-            return True
-    return uses_var(inner, known)
+    differ = _Differing(outer)
+    return any(map(differ.gates, _path(outer.body, inner)[:-1])) or differ.uses(inner)
+
+
+class _Differing:
+    """What differs between the iterations of a loop: names that are given in it, and memory that is
+    written in it, by its pointer."""
+
+    def __init__(self, loop: For) -> None:
+        self.known: set[Var] = {loop.loop_var}
+        self.views: set[Buffer] = set()
+        before = 0
+        while before < len(self.known) + len(self.views):  # what one sets another may use before it
+            before = len(self.known) + len(self.views)
+            self._collect(loop.body, False)
+
+    def uses(self, e: Any) -> bool:
+        """Whether an expression or a statement names anything that differs."""
+        return any(n in self.known if isinstance(n, Var) else type(n) in _ACCESSES and (
+            n.buffer.data in self.known or n.buffer in self.views) for n in pre_order(e))
+
+    def gates(self, stmt: Stmt) -> bool:
+        """Whether it differs how often what is in a statement is run."""
+        if isinstance(stmt, BlockRealize):
+            return self.uses(stmt.predicate)
+        if isinstance(stmt, For):
+            return self.uses(stmt.min) or self.uses(stmt.extent)
+        return isinstance(stmt, (IfThenElse, While)) and self.uses(stmt.condition)
+
+    def _collect(self, stmt: Stmt, gated: bool) -> None:
+        """`gated`: whether it differs that the statement is run."""
+        gated = gated or self.gates(stmt)
+        if isinstance(stmt, BufferStore) and (
+                gated or any(map(self.uses, (stmt.value, *stmt.indices)))):
+            self.known.add(stmt.buffer.data)
+        elif isinstance(stmt, LetStmt) and (gated or self.uses(stmt.value)):
+            self.known.add(stmt.var)
+        elif isinstance(stmt, BlockRealize):
+            self.known |= {iv.var for iv, value in zip(stmt.block.iter_vars, stmt.iter_values)
+                           if self.uses(value)}
+        elif isinstance(stmt, Evaluate) and (gated or self.uses(stmt.value)):  # may write anywhere
+            self.known |= {v for v in variables_of([stmt.value]) if v.dtype == "handle"}
+        elif isinstance(stmt, DeclBuffer) and any(
+                map(self.uses, (stmt.buffer.data, *_layout(stmt.buffer)))):
+            self.views.add(stmt.buffer)
+        elif isinstance(stmt, Block):
+            for window in stmt.match_buffers:
+                if self.uses(window.source):
+                    self.views.add(window.buffer)
+                    self.known |= {window.buffer.data, *_sizes(window.buffer)}
+                elif window.buffer.data in self.known:  # written through the view
+                    self.known.add(window.source.buffer.data)
+        for part in stmt.children():
+            if isinstance(part, Stmt):
+                self._collect(part, gated)
+
+
+#: what has a buffer that its children do not name
+_ACCESSES = (BufferLoad, BufferStore, BufferRegion)
+
+
+def _layout(buffer: Buffer) -> list[PrimExpr]:
+    offset = [] if buffer.elem_offset is None else [buffer.elem_offset]
+    return [*buffer.shape, *buffer.strides, *offset]
+
+
+def _sizes(buffer: Buffer) -> set[Var]:
+    return {e for e in _layout(buffer) if isinstance(e, Var)}
 
 
 def _path(stmt: Stmt, target: Stmt) -> list[Stmt]:

@@ -306,6 +306,57 @@ class Stages(Pieces):
                             [f"{store}[{place}] = {value}"])
         return self.filled(array, partial, self.block(loops, lines, [], body))
 
+    def carried_stage(self, outer: list[Axis]) -> list[str]:
+        """A block in which something is made, or viewed, that the blocks within take values,
+        conditions or places from. They write elements of this iteration, or those of all."""
+        draw = self.draw
+        array = self.target()
+        names = [self.name("v") for _ in array.dims]
+        cut = draw.integer(0, len(names))
+        around = [(n, d, "S") for n, d in zip(names[:cut], array.dims[:cut])]
+        if not around or draw.chance(40):  # then all iterations of this one write the same elements
+            around.append((self.name("v"), self.dim(), "S"))
+        loops, lines, partial = self.nest(around, outer)
+        fixed = [Axis(n, d) for n, d, _ in around]
+        use = draw.choice(["value", "condition", "place"])
+        dtype = "int32" if use == "place" else array.dtype
+        sources = [a for a in self.readable() if a.dims and a.dtype == dtype]
+        made = self.name("M")
+        if sources and draw.chance(40):
+            source = draw.choice(sources)
+            at = ", ".join(self.index(d, fixed, k) for k, d in enumerate(source.dims))
+            size = ", ".join("1" for _ in source.dims)
+            body = [f'{made} = T.match_buffer({source.name}[{at}], ({size},), "{dtype}", '
+                    "offset_factor=1)"]
+            carried = f"{made}[{', '.join('0' for _ in source.dims)}]"
+        else:
+            scope = draw.choice(["local", "global", "shared"])
+            body = [f'{made} = T.alloc_buffer((1,), "{dtype}", scope="{scope}")']
+            carried = f"{made}[0]"
+            body += [f'with T.block("{self.name("S")}"):',
+                     f"    {carried} = {self.value(fixed, dtype, 1)}"]
+        inner = [(n, d, "S") for n, d in zip(names[cut:], array.dims[cut:])]
+        axes = [*fixed, *(Axis(n, d) for n, d, _ in inner)]
+        place = list(names)
+        value = self.value(axes, array.dtype, 1)
+        if use == "place":
+            which = draw.integer(0, len(place) - 1)
+            place[which] = f"T.floormod({carried}, {array.dims[which].text})"
+        elif use == "value" and array.dtype != "bool":
+            value = draw.choice([carried, f"{carried} + {self.constant(array.dtype)}",
+                                 f"{carried} + {value}"])
+        inner_loops, inner_lines, less = self.nest(inner, [])
+        stores = [f"{array.name}[{', '.join(place)}] = {value}"]
+        condition = carried if dtype == "bool" else f"{carried} > T.{dtype}(0)"
+        within = draw.chance(50)
+        if use == "condition" and within:
+            stores = [f"if {condition}:", "    " + stores[0]]
+        blocks = self.block(inner_loops, inner_lines, [], stores)
+        if use == "condition" and not within:
+            blocks = [f"if {condition}:", *("    " + line for line in blocks)]
+        partial |= less or use != "value"
+        return self.filled(array, partial, self.block(loops, lines, [], [*body, *blocks]))
+
     def numbered(self, least: int = 1) -> list[Array]:
         """What can be read and has a constant shape, one dimension of at least `least`."""
         return [a for a in self.readable() if all(d.text.isdigit() for d in a.dims)
@@ -487,7 +538,7 @@ class Stages(Pieces):
             kinds += [self.loop_stage, self.running_stage]
         if self.odd:
             kinds += [self.update_stage, self.update_stage, self.nested_stage, self.tuple_stage,
-                      self.scan_stage, self.scatter_stage, self.pair_stage]
+                      self.scan_stage, self.scatter_stage, self.pair_stage, self.carried_stage]
         if self.odd > 30:
             kinds += [self.bare_stage] * 2
         return self.draw.choice(kinds)(outer)
