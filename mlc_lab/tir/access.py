@@ -316,10 +316,15 @@ class _Detector:
 
     @staticmethod
     def union(a: Interval, b: Interval) -> Interval:
-        """The smallest interval over two, ends compared where their difference is constant."""
+        """The smallest interval over two, ends compared where their difference is constant; None
+        for one end that is known and one that is read from memory, as that may be read at no place
+        at all where only the other access is made."""
         if a is None or b is None:
             return None
         low, high = _smaller(a[0], b[0], True), _smaller(a[1], b[1], False)
+        if any(not any(end is e for e in ends) and _loads(end) for end, ends in (
+                (low, (a[0], b[0])), (high, (a[1], b[1])))):
+            return None
         return None if _ends(low, Min) > _ENDS or _ends(high, Max) > _ENDS else (low, high)
 
     # ------------------------------------------------------------------------- regions
@@ -382,6 +387,17 @@ class _Detector:
                 ranges.append(Range.from_min_extent(_tidy(low), extent))
             out.append(BufferRegion(buffer, tuple(ranges)))
         return out
+
+
+def _loads(e: PrimExpr) -> bool:
+    """Whether an expression reads memory."""
+    stack: list[Any] = [e]
+    while stack:
+        item = stack.pop()
+        if type(item) is BufferLoad:
+            return True
+        stack += item.children()
+    return False
 
 
 def _ends(e: PrimExpr, kind: type) -> int:
