@@ -86,9 +86,28 @@ def chain(test):
     return from_source("\n".join([*lines, "        else:", "            B[i] = T.float32(-1)"]))
 
 
-@pytest.mark.parametrize("test", ["A[i] == T.float32({k})", "T.Cast('int32', A[i]) < {k}"])
+@pytest.mark.parametrize("test", ["A[i] == T.float32({k})", "A[i] < T.float32({k})",
+                                  "T.Cast('int32', A[i]) < {k}"])
 def test_thousands_of_nested_conditions(test):
     check_program(chain(test), [X4], (X4 + ("<" in test)) % 7)
+
+
+def test_deep_programs_are_shown():
+    """Operations and accesses are counted where Python's own stack would be too small."""
+    blocks = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("b"):
+            v = T.axis.spatial(4, i)
+"""
+    total = " + ".join(["A[v]"] * 600)
+    tests = "".join(f"            {'elif' if k else 'if'} A[v] == T.float32({k}):\n"
+                    f"                B[v] = T.float32({k})\n" for k in range(600))
+    for body in (f"            B[v] = {total}\n", tests):
+        sch = Schedule(from_source(blocks + body))
+        assert sch.explore().recording
+        assert sch.accesses().total > 0
 
 
 def choices(count):

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ..tir.expr import BinaryOp, BufferLoad, FloatImm, IntImm, PrimExpr, SizeVar, Var
+from ..tir.expr import BinaryOp, BufferLoad, FloatImm, IntImm, Not, PrimExpr, SizeVar, Var
 from .expr_util import same
+
+#: levels of operations in an outline
+_DEPTH = 4
 
 
 class Literals:
@@ -47,21 +50,25 @@ class Literals:
         return len(self._parts)
 
 
-def _outline(e: PrimExpr) -> Any:
-    kind = type(e)
-    return (kind, _leaf(e.a), _leaf(e.b)) if isinstance(e, BinaryOp) else (kind, _leaf(e))
-
-
-def _leaf(e: Any) -> Any:
-    """A constant by its value, an element by its place, a variable itself, else the kind."""
+def _outline(e: Any, depth: int = _DEPTH) -> Any:
+    """A constant by its value, a variable itself, an element by its place, an operation by its
+    operands, and further in by its kind alone."""
     kind = type(e)
     if kind is IntImm:
         return e.value
     if kind is FloatImm:
         return e.value if e.value == e.value else kind
+    if kind is Var or kind is SizeVar:
+        return e
+    if depth == 0:
+        return kind
     if kind is BufferLoad:
-        return (e.buffer, *map(_leaf, e.indices))
-    return e if kind is Var or kind is SizeVar else kind
+        return (e.buffer, *(_outline(i, depth - 1) for i in e.indices))
+    if isinstance(e, BinaryOp):
+        return kind, _outline(e.a, depth - 1), _outline(e.b, depth - 1)
+    if kind is Not:
+        return kind, _outline(e.a, depth - 1)
+    return kind
 
 
 __all__ = ["Literals"]

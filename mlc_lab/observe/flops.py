@@ -20,6 +20,7 @@ import numpy as np
 from ..arith.expr_util import conjuncts
 from ..ir.dtype import lanes_of
 from ..ir.module import IRModule
+from ..ir.recursion import grows_stack
 from ..tir import expr as e
 from ..tir import stmt as s
 from ..tir.function import PrimFunc
@@ -194,6 +195,7 @@ _OVER_GRIDS: dict[type, Any] = {
 }
 
 
+@grows_stack
 def count(program: object, sizes: Mapping[Any, int] | None = None) -> int:
     """Arithmetic operations of one run of a PrimFunc, or of all functions of an IRModule.
 

@@ -114,13 +114,14 @@ class CountingGen(StmtGen):
         key = (id(self.node), nbytes, tuple(self.around))
         number = plan.numbers.get(key)
         if number is None:
-            number = plan.numbers[key] = len(plan.sites)
+            number = len(plan.sites)
             copies = self.copies.nodes[id(self.node)] if self.copies else (
                 [(self.node, self.statement)])
-            for node, statement in copies:
-                plan.sites.append(Site(len(plan.sites), node, node.buffer, write, nbytes,
-                                       tuple(self.around), statement))
+            # the number last: a deep program may have to begin again in the middle
+            plan.sites += [Site(number + k, node, node.buffer, write, nbytes, tuple(self.around),
+                                statement) for k, (node, statement) in enumerate(copies)]
             plan.depth = max(plan.depth, len(self.around))
+            plan.numbers[key] = number
         return plan.sites[number]
 
     def number_of(self, site: Site, words: int = 1) -> str:

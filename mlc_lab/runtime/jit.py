@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -262,13 +263,14 @@ def compile_ir(
     ``vectorize`` and ``unroll`` switch LLVM's own loop transformations; ``level`` is no more than
     that of the machine's code generator: LLVM's instruction selection at level 0 aborts on some
     programs that its passes have vectorized (seen with 22.1). Level 0 only promotes variables to
-    registers, as is done for programs with more than ``_LONG_BLOCK`` instructions in a basic block.
+    registers, as is done for programs with more than ``_LONG_BLOCK`` instructions in a basic block,
+    and with more than ``_MANY_CHOICES`` branches and constants.
     Nothing is vectorized where a function has more than ``_MANY_LOOPS`` loops.
     Raises ValueError with LLVM's message when the text is not valid IR.
     """
     where = where or host_machine()
     level = min(level, where.opt_level)
-    if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK:
+    if len(text) > 20 * _LONG_BLOCK and _longest_block(text) > _LONG_BLOCK or _many_choices(text):
         level, where = 0, where.at(0)
     vectorize = vectorize and _most_loops(text) <= _MANY_LOOPS
     imports = list(imports)
@@ -359,6 +361,20 @@ _MANY_LOOPS = 500
 def _most_loops(text: str) -> int:
     """The number of loops in the function of an IR text that has most."""
     return max(part.count(", !llvm.loop ") for part in text.split("\ndefine "))
+
+
+#: The register allocator's time grows with the cube of the floating point constants of a function
+#: that has as many branches, as all of them are kept in registers around a loop: 1 s for 300, four
+#: minutes for 2,000.
+_MANY_CHOICES = 400
+
+
+def _many_choices(text: str) -> bool:
+    """Whether a function has many branches, and many different constants of floating point."""
+    return any(
+        part.count("br i1 ") - part.count(", !llvm.loop ") > _MANY_CHOICES
+        and len(set(re.findall(r"\b0x[0-9A-F]{16}\b", part))) > _MANY_CHOICES
+        for part in text.split("\ndefine "))
 
 
 def _longest_block(text: str) -> int:

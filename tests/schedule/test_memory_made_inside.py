@@ -1,0 +1,143 @@
+"""Iterations that get values, conditions and places from memory that a block makes, or from a view:
+each iteration has its own."""
+
+import itertools
+
+import numpy as np
+import pytest
+from mlc_lab.backend.interp import interpret
+from mlc_lab.lower import lower
+from mlc_lab.schedule import Schedule, ScheduleError
+from mlc_lab.script import from_source
+
+HEAD = """
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32"),
+         C: T.Buffer((4, 4), "float32")):
+    for i in range(4):
+        with T.block("o"):
+            vi = T.axis.spatial(4, i)
+            T.reads(A[0:4])
+            T.writes(B[0:4], C[0:4, 0:4])
+"""
+MADE = """
+            M = T.alloc_buffer((1,), scope="{scope}")
+            with T.block("w"):
+                M[0] = A[vi]
+"""
+INNER = """
+            for j in range(4):
+                with T.block("r"):
+                    vj = T.axis.spatial(4, j)
+                    {store}
+"""
+GUARDED = """
+            if M[0] > T.float32(0):
+                for j in range(4):
+                    with T.block("r"):
+                        vj = T.axis.spatial(4, j)
+                        {store}
+"""
+VIEW = "            M = T.match_buffer(A[vi], (1,), offset_factor=1)\n"
+WINDOW = "            M = T.match_buffer(C[vi, 0:4], (4,), offset_factor=1)\n"
+
+#: every iteration of i writes all of B: the last one stays
+OVERLAPPING = {
+    "value": MADE + INNER.format(store="B[vj] = M[0]"),
+    "value of a view": VIEW + INNER.format(store="B[vj] = M[0]"),
+    "value and more": MADE + INNER.format(store="B[vj] = M[0] + A[vj]"),
+    "two ways": MADE + GUARDED.format(store="B[vj] = A[vj]") + """
+            if M[0] <= T.float32(0):
+                for j in range(4):
+                    with T.block("s"):
+                        vj = T.axis.spatial(4, j)
+                        B[vj] = A[3 - vj]
+""",
+    "two ways by a view": VIEW + GUARDED.format(store="B[vj] = A[vj]") + """
+            if M[0] <= T.float32(0):
+                for j in range(4):
+                    with T.block("s"):
+                        vj = T.axis.spatial(4, j)
+                        B[vj] = A[3 - vj]
+""",
+    "place": MADE + INNER.format(store="C[T.Cast('int32', T.abs(M[0])) % 4, vj] = A[vi]"),
+}
+
+
+@pytest.mark.parametrize("body", OVERLAPPING.values(), ids=OVERLAPPING)
+@pytest.mark.parametrize("scope", ["local", "global", "shared"])
+@pytest.mark.parametrize("how", ["parallel", "vectorize", "bind"])
+def test_iterations_that_store_different_values_at_one_place_stay_in_order(body, scope, how):
+    sch = Schedule(from_source(HEAD + body.format(scope=scope)))
+    loop = sch.get_loops(sch.get_block("o"))[0]
+    with pytest.raises(ScheduleError):
+        getattr(sch, how)(loop, *(["blockIdx.x"] if how == "bind" else []))
+
+
+#: each iteration of i has elements of its own, or stores what the others store there
+INDEPENDENT = {
+    "window": WINDOW + INNER.format(store="M[vj] = A[vj]"),
+    "window in a window": WINDOW + """
+            with T.block("m"):
+                W = T.match_buffer(M[0:4], (4,), offset_factor=1)
+                for j in range(4):
+                    with T.block("r"):
+                        vj = T.axis.spatial(4, j)
+                        W[vj] = A[vj]
+""",
+    "definition": "            x: T.int32 = vi + 0\n" + INNER.format(store="C[x, vj] = A[vj]"),
+    "made": MADE + INNER.format(store="C[vi, vj] = M[0]"),
+    "made, everywhere": MADE + GUARDED.format(store="B[vj] = A[vj]"),
+    "loop": """
+            for k in range(vi):
+                for j in range(4):
+                    with T.block("r"):
+                        vj = T.axis.spatial(4, j)
+                        B[vj] = A[vj]
+""",
+}
+
+
+@pytest.mark.parametrize("body", INDEPENDENT.values(), ids=INDEPENDENT)
+@pytest.mark.parametrize("scope", ["local", "global", "shared"])
+@pytest.mark.parametrize("first", ["outer", "inner"])
+def test_two_loops_on_one_axis_of_threads(body, scope, first):
+    """What the inner one does must not depend on the outer one, by whatever name."""
+    func = from_source(HEAD + body.format(scope=scope))
+    for outer, inner in itertools.product(["blockIdx.x", "threadIdx.x"], repeat=2):
+        sch = Schedule(func)
+        loops = [(sch.get_loops(sch.get_block("o"))[0], outer),
+                 (sch.get_loops(sch.get_block("r"))[-1], inner)]
+        try:
+            for loop, axis in loops if first == "outer" else loops[::-1]:
+                sch.bind(loop, axis)
+        except ScheduleError:
+            continue
+        assert outer != inner
+        want, got = ([np.array([1, -2, 3, -4], "float32"), np.zeros(4, "float32"),
+                      np.zeros((4, 4), "float32")] for _ in range(2))
+        interpret(func, *want)
+        interpret(lower(sch.mod, target="cuda"), *got)
+        for a, b in zip(got, want):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_loops_on_one_axis_that_share_their_work():
+    """All threads fetch together what each of them uses."""
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4, 4), "float32")):
+    S = T.alloc_buffer((4,), scope="shared")
+    for i in range(4):
+        for j in range(4):
+            with T.block("fetch"):
+                vj = T.axis.spatial(4, j)
+                S[vj] = A[vj]
+        for j in range(4):
+            with T.block("use"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = S[vj]
+"""))
+    (i, j), _ = sch.get_loops(sch.get_block("fetch")), sch.get_loops(sch.get_block("use"))
+    sch.bind(i, "threadIdx.x")
+    sch.bind(j, "threadIdx.x")
