@@ -21,7 +21,7 @@ from .covering import relaxed_region, stage_pipeline
 from .dependency import BlockScope, Site
 from .error import Refusal
 from .executed import run_at_all, runs_everywhere
-from .footprint import WORLD, Access, footprint
+from .footprint import WORLD, Access, binding_reads, footprint
 from .guards import complete_block, is_block
 from .move import without_block
 from .order import Place, flow, passed
@@ -235,6 +235,10 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
     if not loads or len(_plain_readers(graph, graph.site(producer), buffer)) != 1:
         raise Refusal("only_consumer", f"others read {buffer.name} too, or not by its name: it "
                       "must stay", nodes=[producer])
+    if any(a.memory is buffer.data for a in binding_reads(state.realize_of(block))):
+        raise Refusal("conditions_stay", f"whether block {stmt.name_hint} runs, or for which "
+                      f"values, is read from {buffer.name}, which its producer has not computed "
+                      "before it runs", nodes=[state.realize_of(block)])
     first = loads[0].indices
     for load in loads[1:]:
         if not structural_equal(first, load.indices):
@@ -243,9 +247,10 @@ def inline_consumer(state: ScheduleState, block: StmtSRef) -> None:
                           nodes=[store])
     _every_iteration_has_a_maker(state, block, producer, first, buffer)
     table, guard = _invert(state, block, source, first, made, buffer)
-    value = _ReplaceLoad(buffer, made.value).visit(substitute(store.value, table))
-    new_store = BufferStore(store.buffer, value, [Analyzer().simplify(substitute(i, table))
-                                                  for i in store.indices])
+    written = _ReplaceLoad(buffer, made.value)
+    new_store = BufferStore(
+        store.buffer, written.visit(substitute(store.value, table)),
+        [Analyzer().simplify(written.visit(substitute(i, table))) for i in store.indices])
     predicate = None if guard is None else _with_guard(state, source, guard)
     _may_be_computed_there(graph, graph.site(stmt), graph.site(producer), buffer, table)
     new_block = came_from(with_regions(producer.replace(body=new_store)), stmt)

@@ -122,6 +122,53 @@ def test_two_loops_on_one_axis_of_threads(body, scope, first):
             np.testing.assert_array_equal(a, b)
 
 
+PRODUCER = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    M = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("p"):
+            v = T.axis.spatial(4, i)
+            M[v] = A[v] * 2
+    for i in range(4):
+        with T.block("c"):
+            v = T.axis.spatial(4, i)
+"""
+
+
+def test_a_producer_of_places():
+    """An element names the place to which its consumer stores."""
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4, 4), "int32")):
+    M = T.alloc_buffer((4,), "int32")
+    for i in range(4):
+        with T.block("p"):
+            v = T.axis.spatial(4, i)
+            M[v] = A[v] * 2
+    for i in range(4):
+        with T.block("c"):
+            v = T.axis.spatial(4, i)
+            B[v, M[v] % 4] = A[v]
+"""))
+    arrays = [np.array([3, 1, 2, 5], "int32"), np.zeros((4, 4), "int32")]
+    want, got = ([a.copy() for a in arrays] for _ in range(2))
+    interpret(sch.mod["main"], *want)
+    sch.reverse_compute_inline("c")
+    interpret(sch.mod["main"], *got)
+    np.testing.assert_array_equal(want[1], got[1])
+    assert "M" not in sch.mod.script().replace("Module", "").replace("IRModule", "")
+
+
+def test_a_producer_of_conditions_stays_before():
+    sch = Schedule(from_source(PRODUCER + """
+            T.where(M[i] > 2)
+            B[v] = M[v]
+"""))
+    with pytest.raises(ScheduleError, match="conditions_stay"):
+        sch.reverse_compute_inline("c")
+
+
 def test_loops_on_one_axis_that_share_their_work():
     """All threads fetch together what each of them uses."""
     sch = Schedule(from_source("""
