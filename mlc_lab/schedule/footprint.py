@@ -300,7 +300,7 @@ class _Walk:
             pointer: bool = False) -> None:
         """Note an access of a buffer, which may be a view."""
         while buffer in self.views:
-            buffer, spans = self._through(buffer, spans)
+            buffer, spans = self.through(buffer, spans)
         update = self.update if write or any(node is load for load in self.own) else None
         self.out.append(Access(buffer.data, buffer, spans, write, self.loops, self.conditions, node,
                                self.site, pointer, update, self.init))
@@ -310,7 +310,7 @@ class _Walk:
         self.out.append(Access(data, None, None, write, self.loops, self.conditions, node,
                                self.site, True))
 
-    def _through(self, view: Buffer, spans: tuple[Span, ...] | None) -> tuple[Buffer, Any]:
+    def through(self, view: Buffer, spans: tuple[Span, ...] | None) -> tuple[Buffer, Any]:
         """An access of a view in terms of what it is a view of."""
         source, window = self.views[view]
         if spans is None:
@@ -583,7 +583,7 @@ class _Outside(Mutator):
             return self.default(node)
         spans: Any = tuple((self.visit(i), _ONE.get(i.dtype)) for i in node.indices)
         while buffer in walk.views and spans is not None and all(s and s[1] for s in spans):
-            buffer, spans = walk._through(buffer, spans)
+            buffer, spans = walk.through(buffer, spans)
         if buffer in walk.views or buffer.data in walk.inner or node.predicate is not None or (
                 spans is None or None in spans):
             return unsteady("made inside", node.dtype)

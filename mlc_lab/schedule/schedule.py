@@ -20,6 +20,7 @@ from ..tir.function import IndexMap, PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as primitive
+from .aliases import names_are_one
 from .annotations import annotations_stay_in_scope, loops_named_stay_around
 from .arguments import fitting
 from .error import LEVELS, Refusal, ScheduleError
@@ -385,6 +386,8 @@ class Schedule(Primitives):
         positional, keyword = kind.call({k: self.resolve(v) for k, v in args.items()})
         if kind.pure and not kind.sampling:  # looks something up
             return kind.fn(state, *positional, **keyword), None, []
+        if not kind.pure:
+            names_are_one(kind.name, (*positional, *keyword.values()))
         snapshot = None if kind.pure else state.snapshot()
         try:
             with noting() as origins:

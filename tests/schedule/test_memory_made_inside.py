@@ -122,6 +122,41 @@ def test_two_loops_on_one_axis_of_threads(body, scope, first):
             np.testing.assert_array_equal(a, b)
 
 
+TWO_NAMES = """
+@T.prim_func
+def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+    for k in range(1):
+        with T.block("o"):
+            vk = T.axis.spatial(1, k)
+            V = T.match_buffer(B[{view}], (4,), "int32", offset_factor=1)
+            for i, j in T.grid(2, 2):
+                with T.block("c"):
+                    v = T.axis.spatial(4, i * 2 + j)
+                    B[v] = V[{read}] + 1
+"""
+
+
+@pytest.mark.parametrize("act", [
+    lambda s, i, j: s.parallel(i), lambda s, i, j: s.vectorize(j),
+    lambda s, i, j: s.bind(i, "threadIdx.x"), lambda s, i, j: s.reorder(j, i),
+    lambda s, i, j: s.reindex("c", ("read", 0)), lambda s, i, j: s.cache_read("c", 0, "local"),
+    lambda s, i, j: s.cache_write("c", 0, "local"), lambda s, i, j: s.blockize(j),
+])
+def test_memory_by_two_names(act):
+    """A store to a buffer changes what its view shows."""
+    sch = Schedule(from_source(TWO_NAMES.format(view="vk:vk + 4", read="0")))
+    i, j = sch.get_loops(sch.get_block("c"))
+    with pytest.raises(ScheduleError, match="one_name"):
+        act(sch, i, j)
+    sch.fuse(i, j)  # keeps all in order
+
+
+def test_two_names_of_what_is_only_read():
+    sch = Schedule(from_source(TWO_NAMES.replace("match_buffer(B", "match_buffer(A").replace(
+        "V[{read}] + 1", "V[v] + A[v]").format(view="vk:vk + 4")))
+    sch.parallel(sch.get_loops(sch.get_block("c"))[0])
+
+
 PRODUCER = """
 @T.prim_func
 def main(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
