@@ -11,8 +11,9 @@ from ..reading import shown
 from ..tir import op
 from ..tir.buffer import Buffer, strides_of
 from ..tir.expr import BufferLoad, PointerType, PrimExpr, PrimType, Range, Var
+from ..tir.function import PrimFunc
 from ..tir.functor import Mutator, pre_order
-from ..tir.layout import stride_misfit
+from ..tir.layout import alignments, layout_with, nested_stride_misfit, stride_misfit
 from ..tir.stmt import (
     Block, BlockRealize, BufferRegion, BufferStore, For, MatchBufferRegion, Stmt,
 )
@@ -21,9 +22,10 @@ from .error import Refusal
 from .footprint import footprint
 from .instruction import BlockRV
 from .provenance import came_from
-from .state import ScheduleState, StmtSRef
+from .state import ScheduleState, StmtSRef, blocks_under
 
 if TYPE_CHECKING:
+    from ..ir.module import IRModule
     from .schedule import Schedule
 
 READ, WRITE = "read", "write"
@@ -252,13 +254,39 @@ def views_fit(nodes: Iterable[Any], layout: Callable[[Buffer], Sequence[PrimExpr
             continue
         found = stride_misfit(node.match_buffers, layout)
         if found is not None:
-            view, want, have = found
-            name = view.source.buffer.name
-            raise Refusal("views_have_their_strides", f"block {node.name_hint} views {name} by "
-                          f"T.match_buffer as {view.buffer.name} with the stride {want}, and the "
-                          f"stride of {name} in that dimension would be {have}", nodes=[node],
-                          hint="declare the strides of the tensor intrinsic's buffers as "
-                          "variables, T.match_buffer(..., strides=[s0, s1])")
+            raise _stride(node, *found)
+
+
+def _stride(block: Block, view: MatchBufferRegion, want: int, have: int) -> Refusal:
+    name = view.source.buffer.name
+    return Refusal("views_have_their_strides", f"block {block.name_hint} views {name} by "
+                   f"T.match_buffer as {view.buffer.name} with the stride {want}, and the "
+                   f"stride of {name} in that dimension would be {have}", nodes=[block],
+                   hint="declare the strides of the tensor intrinsic's buffers as "
+                   "variables, T.match_buffer(..., strides=[s0, s1])")
+
+
+def nested_views_fit(state: ScheduleState, before: IRModule) -> None:
+    """Refuse a step after which a view of a view does not find the strides that it declares, unless
+    that was so before."""
+    blocks = [ref.stmt for ref in state.refs.values() if type(ref.stmt) is Block]
+    views = {m.buffer for block in blocks for m in block.match_buffers}
+    if not views or views.isdisjoint(m.source.buffer for b in blocks for m in b.match_buffers):
+        return
+    misfit = _misfit(state.mod)
+    if misfit is not None and _misfit(before) is None:
+        block, (view, want, have) = misfit
+        raise _stride(block, view, want, have)
+
+
+def _misfit(mod: IRModule) -> Any:
+    for func in mod.functions.values():
+        if isinstance(func, PrimFunc) and type(func.body) is BlockRealize:
+            blocks = blocks_under(func.body.block)
+            found = nested_stride_misfit(blocks, layout_with(alignments(blocks)))
+            if found is not None:
+                return found
+    return None
 
 
 def rewrite_blocks(stmt: Stmt, rewrites: Mapping[Block, Callable[[Block], Block]],

@@ -129,12 +129,15 @@ def allocates(stmt: Stmt, scopes: Collection[str]) -> bool:
                for b in s.alloc_buffers)
 
 
-def made_inside(stmt: Stmt) -> set[Var]:
-    """The memory that a statement allocates itself."""
+def made_inside(stmt: Stmt, views: bool = False) -> set[Var]:
+    """The memory that a statement allocates itself; with `views` also what it declares to be one
+    (`T.match_buffer`)."""
     found: set[Var] = set()
     for s in all_statements(stmt):
         if type(s) is Block:
             found.update(b.data for b in s.alloc_buffers)
+            if views:
+                found.update(m.buffer.data for m in s.match_buffers)
         elif isinstance(s, (Allocate, AllocateConst)):
             found.add(s.buffer_var)
     return found

@@ -18,7 +18,7 @@ from ..tir.expr import BufferLoad, IterVar, PrimExpr, Range
 from ..tir.functor import pre_order, uses_var
 from ..tir.stmt import Block, BufferStore
 from .conflict import apart, first_clash
-from .footprint import WORLD, Access, Loop, footprint
+from .footprint import WORLD, Access, Loop, footprint, made_inside
 from .served import serves
 
 T = TypeVar("T")
@@ -138,8 +138,9 @@ def changes_itself(block: Block, exprs: Iterable[PrimExpr]) -> bool:
     read = {n.buffer.data for e in exprs for n in pre_order(e) if type(n) is BufferLoad}
     if not read:
         return False
-    return any(a.write and a.memory in read for a in footprint(block)) or any(
-        b.data in read for b in block.alloc_buffers)
+    own = made_inside(block, views=True)
+    return not own.isdisjoint(read) or any(
+        a.write and a.memory in read for a in footprint(block))
 
 
 def box_of(access: Access) -> list[IntSet] | None:

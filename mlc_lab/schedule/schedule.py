@@ -23,6 +23,7 @@ from . import primitive as primitive
 from .aliases import names_are_one
 from .annotations import annotations_stay_in_scope, loops_named_stay_around
 from .arguments import fitting
+from .buffers import nested_views_fit
 from .error import LEVELS, Refusal, ScheduleError
 from .instruction import BlockRV, Instruction, InstructionKind, LoopRV, python_text
 from .loop_kind import changed_loops, loops_stay_independent
@@ -398,6 +399,7 @@ class Schedule(Primitives):
                 if state.mod is not before and snapshot is not None:
                     annotations_stay_in_scope(state, snapshot[1])
                     loops_named_stay_around(state, snapshot[1])
+                    nested_views_fit(state, before)
                 if snapshot is not None and not self._late:
                     if kind.moves:
                         loops_stay_independent(state, changed_loops(state, snapshot[1]))

@@ -70,4 +70,27 @@ def stride_misfit(views: Iterable[MatchBufferRegion],
     return None
 
 
-__all__ = ["DIM_ALIGN", "aligned_strides", "alignments", "layout_with", "stride_misfit"]
+def nested_stride_misfit(blocks: Iterable[Block], layout: Callable[[Buffer], Sequence[PrimExpr]]
+                         ) -> tuple[Block, tuple[MatchBufferRegion, int, int]] | None:
+    """The same for views of views: of the first among `blocks`, which come outermost first, where
+    one does not fit. A view that declares no strides has those of what it is a view of."""
+    found: dict[Buffer, Sequence[PrimExpr]] = {}
+
+    def of(buffer: Buffer) -> Sequence[PrimExpr]:
+        return found[buffer] if buffer in found else layout(buffer)
+
+    for block in blocks:
+        misfit = stride_misfit(block.match_buffers, of)
+        if misfit is not None:
+            return block, misfit
+        for view in block.match_buffers:
+            there = of(view.source.buffer)
+            own = view.buffer.strides
+            there = there[len(there) - len(view.buffer.shape):]
+            found[view.buffer] = [theirs if isinstance(mine, Var) else mine
+                                  for mine, theirs in zip(own, there)] if own else there
+    return None
+
+
+__all__ = ["DIM_ALIGN", "aligned_strides", "alignments", "layout_with", "nested_stride_misfit",
+           "stride_misfit"]

@@ -223,3 +223,83 @@ def main(A: T.Buffer((4,), "float32"), C: T.Buffer((4, 4), "float32")):
     (i, j), _ = sch.get_loops(sch.get_block("fetch")), sch.get_loops(sch.get_block("use"))
     sch.bind(i, "threadIdx.x")
     sch.bind(j, "threadIdx.x")
+
+
+def test_a_copy_outside_names_no_memory_of_the_inside():
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((4,), "float32"), B: T.Buffer((4, 2), "float32")):
+    for i in range(4):
+        with T.block("o"):
+            v = T.axis.spatial(4, i)
+            for j in range(2):
+                with T.block("m"):
+                    w = T.axis.spatial(2, j)
+                    M = T.alloc_buffer((1,), "int32")
+                    with T.block("s"):
+                        M[0] = 1
+                    with T.block("t"):
+                        B[v, M[0] % 2] = A[v]
+"""))
+    for act in (lambda: sch.reindex_cache_write("o", 0, "global", lambda i: (i,)),
+                lambda: sch.reindex("o", ("write", 0))):
+        with pytest.raises(ScheduleError, match="index_is_known_outside"):
+            act()
+
+
+def test_memory_as_large_as_an_iterator_says():
+    func = from_source("""
+@T.prim_func
+def main(A: T.Buffer((4, 4), "float32"), B: T.Buffer((4, 4), "float32")):
+    for i, k in T.grid(4, 1):
+        with T.block("o"):
+            v, u = T.axis.remap("SS", [i, k])
+            T.reads(A[v, 0:4])
+            T.writes(B[v, 0:4])
+            M = T.alloc_buffer((v + 1,))
+            for j in range(v + 1):
+                with T.block("s"):
+                    w = T.axis.spatial(v + 1, j)
+                    M[w] = A[v, w]
+            for j in range(v + 1):
+                with T.block("t"):
+                    w = T.axis.spatial(v + 1, j)
+                    B[v, w] = M[w]
+""")
+    sch = Schedule(func)
+    sch.transform_block_layout("o", lambda i, k: (i, k))
+    A = np.arange(16, dtype="float32").reshape(4, 4)
+    want, got = np.zeros((4, 4), "float32"), np.zeros((4, 4), "float32")
+    interpret(func, A, want)
+    interpret(sch.mod["main"], A, got)
+    np.testing.assert_array_equal(got, want)
+
+
+def test_the_strides_of_a_view_of_a_view():
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(A: T.Buffer((3,), "float32"), B: T.Buffer((3,), "float32")):
+    C = T.alloc_buffer((3,))
+    for i in range(3):
+        with T.block("c"):
+            v = T.axis.spatial(3, i)
+            C[v] = A[v]
+    with T.block("o"):
+        u = T.axis.spatial(1, 0)
+        T.reads(C[0:3])
+        T.writes(B[0:3])
+        V = T.match_buffer(C[0:3], (3,), offset_factor=1)
+        with T.block("m"):
+            w = T.axis.spatial(1, 0)
+            T.reads(V[0:3])
+            T.writes(B[0:3])
+            W = T.match_buffer(V[0:3], (3,), strides=[1], offset_factor=1)
+            for i in range(3):
+                with T.block("b"):
+                    v = T.axis.spatial(3, i)
+                    B[v] = W[v]
+"""))
+    with pytest.raises(ScheduleError, match="views_have_their_strides"):
+        sch.storage_align("c", 0, axis=0, factor=4, offset=0)
+    sch.storage_align("c", 0, axis=0, factor=1, offset=0)
+    lower(sch.mod)

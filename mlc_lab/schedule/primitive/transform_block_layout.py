@@ -109,6 +109,7 @@ def transform_block_layout(state: ScheduleState, block: StmtSRef, index_map: Any
             table[index] = iv.var
     to = SubstituteAccesses(table, iters)
     new = to.visit(stmt).replace(iter_vars=tuple(iters))
+    new = substitute(new, table)  # also where memory that is made inside is as large as they say
     nest: Stmt = BlockRealize([var for var, _ in loops], realize.predicate, new)
     notes = _notes(state, block, [bound_to.get(_one(e)) for e in mapped])
     for (var, extent), (kind, thread, said) in zip(reversed(loops), reversed(notes)):
