@@ -12,7 +12,7 @@ import itertools
 from unittest import mock
 
 from mlc_lab.backend import meaning
-from mlc_lab.backend.interp_memory import OutOfBounds
+from mlc_lab.backend.interp_memory import DivisionByZero, OutOfBounds
 from mlc_lab.ir import dtype as dt
 from mlc_lab.tir import stmt as S
 
@@ -103,14 +103,15 @@ def _start(memory) -> int:
 def _addresses(regions, env: meaning.Env) -> set[int]:
     """Where the elements of regions are in memory, as far as they are in the buffers' shapes. One
     whose place is read from outside of a buffer declares nothing: `B[at[v]]` of a block that reads
-    it under a condition on v."""
+    it under a condition on v; so does one at a remainder by a size of 0, in a loop that is empty
+    then."""
     found: set[int] = set()
     for region in regions:
         where = meaning.view(region.buffer, env)
         try:
             starts = [meaning.value(r.min, env) for r in region.region]
             sizes = [meaning.value(r.extent, env) for r in region.region]
-        except OutOfBounds:
+        except (OutOfBounds, DivisionByZero):
             continue
         spans = [range(max(a, 0), min(a + n, dim))
                  for a, n, dim in zip(starts, sizes, where.shape)]

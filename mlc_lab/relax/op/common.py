@@ -208,10 +208,9 @@ def dtype_attr(value: Any) -> str:
     return "void" if value in (None, "", "void") else str(value)
 
 
-def broadcast_dims(call: Call, a: Sequence[Any], b: Sequence[Any], names: tuple[str, str],
-                   analyzer: Analyzer | None = None) -> tuple | None:
+def broadcast_dims(call: Call, a: Sequence[Any], b: Sequence[Any], names: tuple[str, str]
+                   ) -> tuple | None:
     """The dimensions two shapes broadcast to; None where that cannot be told."""
-    analyzer = analyzer or Analyzer()
     out: list[Any] = []
     longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
     lead = len(longer) - len(shorter)
@@ -219,9 +218,9 @@ def broadcast_dims(call: Call, a: Sequence[Any], b: Sequence[Any], names: tuple[
     for k, (x, y) in enumerate(zip(longer[lead:], shorter)):
         if type(x) is E.IntImm and x.value == 1:
             out.append(y)
-        elif type(y) is E.IntImm and y.value == 1 or same_dim(x, y, analyzer):
+        elif type(y) is E.IntImm and y.value == 1 or same_dim(x, y):
             out.append(x)
-        elif type(x) is E.IntImm and type(y) is E.IntImm or surely_different(x, y, analyzer):
+        elif type(x) is E.IntImm and type(y) is E.IntImm or surely_different(x, y):
             # n against n + 1 can still fit where one of them is 1, n = 1; refuse only constants
             if type(x) is E.IntImm and type(y) is E.IntImm:
                 raise misfit(call, f"{names[0]} has shape {show_shape(a)} and {names[1]} has shape "

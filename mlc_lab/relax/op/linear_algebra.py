@@ -5,7 +5,6 @@ from __future__ import annotations
 from string import ascii_letters
 from typing import Any
 
-from ...arith import Analyzer
 from ...tir import expr as E
 from ...tir import op as O
 from ..expr import Call, Expr
@@ -35,10 +34,9 @@ def _infer_matmul(call: Call, a: TensorStructInfo, b: TensorStructInfo) -> Struc
         return tensor_of(None, dtype, ndim)
     da, db = a.dims, b.dims
     ka, kb = da[-1], db[-2:][0]
-    analyzer = Analyzer()
     need_same(call, ka, kb, lambda: f"x1 is {show(a)} and x2 is {show(b)}: the reduced dimensions "
                                     f"{dim_text(ka)} and {dim_text(kb)} differ")
-    batch = broadcast_dims(call, da[:-2], db[:-2], names, analyzer)
+    batch = broadcast_dims(call, da[:-2], db[:-2], names)
     if batch is None:
         return tensor_of(None, dtype, ndim)
     return tensor_of((*batch, *da[-2:-1], *db[1:][-1:]), dtype)

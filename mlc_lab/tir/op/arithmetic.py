@@ -9,7 +9,6 @@ some x. `PassContext(config={"tir.fast_math": True})` takes them for x and 0.
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Callable
 
@@ -24,7 +23,7 @@ from ..numbers import DIVISIONS, FLOAT_OPS, INT_OPS, fit
 from .conversion import const, convert, match_types
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Sequence
     from ..expr import ExprLike
 
 _CONSTANTS = (IntImm, FloatImm)
@@ -46,14 +45,16 @@ class _Sizes(threading.local):
 _SIZES = _Sizes()
 
 
-@contextmanager
-def exact_sizes() -> Generator[None]:
-    """What is folded inside computes shapes: a constant past int64 is an OverflowError."""
-    before, _SIZES.exact = _SIZES.exact, True
-    try:
-        yield
-    finally:
-        _SIZES.exact = before
+class exact_sizes:
+    """Context: what is folded inside computes shapes, a constant past int64 is an OverflowError."""
+
+    __slots__ = ("_before",)
+
+    def __enter__(self) -> None:
+        self._before, _SIZES.exact = _SIZES.exact, True
+
+    def __exit__(self, *_: object) -> None:
+        _SIZES.exact = self._before
 
 
 def fold_binary(cls: type, a: PrimExpr, b: PrimExpr) -> PrimExpr | None:
