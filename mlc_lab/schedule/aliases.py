@@ -21,15 +21,13 @@ from .error import Refusal
 from .state import StmtSRef
 
 #: steps that leave everything at its place, and in order
-_HARMLESS = frozenset(("AddUnitLoop", "Annotate", "Fuse", "Split", "Unannotate", "Unroll"))
+HARMLESS = frozenset(("AddUnitLoop", "Annotate", "Fuse", "Split", "Unannotate", "Unroll"))
 
 _found: WeakKeyDictionary[Block, tuple[str, str] | None] = WeakKeyDictionary()
 
 
-def names_are_one(kind: str, arguments: Iterable[Any]) -> None:
+def names_are_one(arguments: Iterable[Any]) -> None:
     """Refuse a step on a loop or a block within a block that uses memory by two names."""
-    if kind in _HARMLESS:
-        return
     for sref in _references(arguments):
         at = sref.parent
         while at is not None:
@@ -95,4 +93,4 @@ def _two_names(block: Block) -> tuple[str, str] | None:
     return None
 
 
-__all__ = ["names_are_one"]
+__all__ = ["HARMLESS", "names_are_one"]

@@ -269,9 +269,14 @@ def _stride(block: Block, view: MatchBufferRegion, want: int, have: int) -> Refu
 def nested_views_fit(state: ScheduleState, before: IRModule) -> None:
     """Refuse a step after which a view of a view does not find the strides that it declares, unless
     that was so before."""
-    blocks = [ref.stmt for ref in state.refs.values() if type(ref.stmt) is Block]
-    views = {m.buffer for block in blocks for m in block.match_buffers}
-    if not views or views.isdisjoint(m.source.buffer for b in blocks for m in b.match_buffers):
+    for ref in state.refs.values():
+        if type(ref.stmt) is Block and ref.stmt.match_buffers:
+            break
+    else:
+        return
+    found = [m for ref in state.refs.values() if type(ref.stmt) is Block
+             for m in ref.stmt.match_buffers]
+    if {m.buffer for m in found}.isdisjoint(m.source.buffer for m in found):
         return
     misfit = _misfit(state.mod)
     if misfit is not None and _misfit(before) is None:

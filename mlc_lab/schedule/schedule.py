@@ -20,7 +20,7 @@ from ..tir.function import IndexMap, PrimFunc
 from ..tir.functor import free_vars, substitute
 from ..tir.stmt import Block, For
 from . import primitive as primitive
-from .aliases import names_are_one
+from .aliases import HARMLESS, names_are_one
 from .annotations import annotations_stay_in_scope, loops_named_stay_around
 from .arguments import fitting
 from .buffers import nested_views_fit
@@ -387,8 +387,8 @@ class Schedule(Primitives):
         positional, keyword = kind.call({k: self.resolve(v) for k, v in args.items()})
         if kind.pure and not kind.sampling:  # looks something up
             return kind.fn(state, *positional, **keyword), None, []
-        if not kind.pure:
-            names_are_one(kind.name, (*positional, *keyword.values()))
+        if not kind.pure and kind.name not in HARMLESS:
+            names_are_one((*positional, *keyword.values()))
         snapshot = None if kind.pure else state.snapshot()
         try:
             with noting() as origins:
