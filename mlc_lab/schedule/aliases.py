@@ -3,8 +3,8 @@ of or another view of that.
 
 Seen from outside, a view is what it shows (`footprint`). Within the block that declares it, what
 stands in a loop or in a block names the view alone, and nothing there says that a store to the one
-changes the other. So where both are used and one of them is written, no step that moves or reorders
-anything is taken in there.
+changes the other. So where both may be of one element, of which one is written, no step that moves
+or reorders anything is taken in there.
 """
 
 from __future__ import annotations
@@ -17,8 +17,11 @@ from ..ir.containers import is_sequence
 from ..tir.expr import BufferLoad, Var
 from ..tir.functor import pre_order
 from ..tir.stmt import Block, BufferStore
+from .conflict import always, first_clash
 from .error import Refusal
-from .state import StmtSRef
+from .footprint import Access, footprint
+from .repeatable import iterators
+from .state import StmtSRef, blocks_under
 
 #: steps that leave everything at its place, and in order
 HARMLESS = frozenset(("AddUnitLoop", "Annotate", "Fuse", "Split", "Unannotate", "Unroll"))
@@ -54,42 +57,41 @@ def _references(values: Iterable[Any]) -> Iterator[StmtSRef]:
 
 
 def _two_names(block: Block) -> tuple[str, str] | None:
-    """Two names by which the body of a block uses one memory, of which one is written."""
+    """Two names by which a block uses one memory, of which one is written, and that may be of the
+    same element in one execution of the block. As it is walked as a whole, views are what they
+    show."""
+    views = {m.buffer.data: m.source.buffer.data for b in blocks_under(block)
+             for m in b.match_buffers}
     own = {m.buffer.data for m in block.match_buffers}
-    #: a view -> what it is a view of
-    source = {m.buffer.data: m.source.buffer.data for m in block.match_buffers}
-    inner: dict[Var, Var] = {}
-    used: set[Var] = set()
-    written: set[Var] = set()
-    for part in (block.body, *([block.init] if block.init is not None else [])):
-        for node in pre_order(part):
-            if type(node) is Block:
-                inner.update((m.buffer.data, m.source.buffer.data) for m in node.match_buffers)
-            elif type(node) in (BufferLoad, BufferStore):
-                used.add(node.buffer.data)
-                if type(node) is BufferStore:
-                    written.add(node.buffer.data)
-            elif isinstance(node, Var) and node.dtype == "handle":  # handed on: anything may happen
-                used.add(node)
-                written.add(node)
 
-    def name(memory: Var) -> Var:
+    def named(memory: Var) -> Var:
         """What the block itself calls it."""
-        while memory not in own and memory in inner:
-            memory = inner[memory]
+        while memory not in own and memory in views:
+            memory = views[memory]
         return memory
 
-    def root(memory: Var) -> Var:
-        while memory in source:
-            memory = source[memory]
-        return memory
+    def name(access: Access) -> Var | None:
+        """The name by which an access is made; None where a call is handed several."""
+        if type(access.node) in (BufferLoad, BufferStore):
+            return named(access.node.buffer.data)
+        found = {named(n if isinstance(n, Var) else n.buffer.data) for n in pre_order(access.node)
+                 if isinstance(n, Var) and n.dtype == "handle" or type(n) is BufferLoad}
+        found = {n for n in found if views.get(n, n) is access.memory or n is access.memory}
+        return found.pop() if len(found) == 1 else None
 
-    stored = {root(name(m)) for m in written}
-    first: dict[Var, Var] = {}
-    for memory in sorted(map(name, used), key=lambda v: v.name):
-        other = first.setdefault(root(memory), memory)
-        if other is not memory and root(memory) in stored:
-            return other.name, memory.name
+    groups: dict[Var, list[tuple[Access, Var | None]]] = {}
+    for access in footprint(block):
+        groups.setdefault(access.memory, []).append((access, name(access)))
+    loops = iterators(block)
+    for accesses in groups.values():
+        if len({called for _, called in accesses}) == 1 and accesses[0][1] is not None:
+            continue
+        for write, called in accesses:
+            others = [a for a, other in accesses if other is not called or called is None]
+            if write.write and first_clash([write], others, bad=always, outer=loops) is not None:
+                known = sorted({n.name for _, n in accesses if n is not None}) or [
+                    write.memory.name]
+                return known[0], known[-1]
     return None
 
 

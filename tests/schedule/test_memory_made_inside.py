@@ -151,6 +151,25 @@ def test_memory_by_two_names(act):
     sch.fuse(i, j)  # keeps all in order
 
 
+def test_two_names_of_elements_apart():
+    """One execution of the block reads a row and writes another."""
+    sch = Schedule(from_source("""
+@T.prim_func
+def main(B: T.Buffer((4, 4), "int32")):
+    for k in range(1, 4):
+        with T.block("o"):
+            t = T.axis.scan(T.Range(1, 4), k)
+            V = T.match_buffer(B[0:4, 0:4], (4, 4), "int32", offset_factor=1)
+            for i, j in T.grid(2, 2):
+                with T.block("c"):
+                    v = T.axis.spatial(4, i * 2 + j)
+                    B[t, v] = V[t - 1, 3 - v] + 1
+"""))
+    i, j = sch.get_loops(sch.get_block("c"))
+    sch.parallel(i)
+    sch.vectorize(j)
+
+
 def test_two_names_of_what_is_only_read():
     sch = Schedule(from_source(TWO_NAMES.replace("match_buffer(B", "match_buffer(A").replace(
         "V[{read}] + 1", "V[v] + A[v]").format(view="vk:vk + 4")))
