@@ -109,8 +109,6 @@ class _Nest:
         self.state, self.chain = state, chain
         self.outer = surroundings(chain[0])
         self.shared = loops_of([s.stmt for s in chain])
-        #: memory that blocks below make, which is anew in each iteration
-        self.inner = made_inside(chain[-1].stmt.body)
         self.groups: dict[Var, list[Access]] = {}
         for access in (*footprint(chain[-1].stmt.body), *inside):
             self.groups.setdefault(access.memory, []).append(access)
@@ -205,7 +203,9 @@ class _Nest:
 
     def _determined(self, write: Access, asked: tuple[Var, ...]) -> bool:
         """Whether the place of an element says what is stored there."""
-        iterators, lets, views = _bindings(self.chain[-1].stmt.body)
+        body = self.chain[-1].stmt.body
+        iterators, lets, views = _bindings(body)
+        anew = made_inside(body)  # in each iteration
         value = substitute(write.node.value, lets)
         used = dict.fromkeys(free_vars(value))
         for item in pre_order(value):
@@ -217,7 +217,7 @@ class _Nest:
             while buffer in views:  # what a view shows depends on its place
                 used.update(dict.fromkeys(v for r in views[buffer].region for v in free_vars(r)))
                 buffer = views[buffer].buffer
-            if buffer.data in self.inner or not self.steady(buffer) and (
+            if buffer.data in anew or not self.steady(buffer) and (
                     buffer.data in asked or not self.settled(buffer.data, asked)):
                 return False
         return all(never(write, write, self.shared, self.outer,

@@ -16,7 +16,7 @@ from .expr import (
     EQ, GE, GT, LE, LT, NE, Add, And, BufferLoad, Call, Cast, FloorDiv, FloorMod, IntImm, Let, Max,
     Min, Mul, Not, Or, Ramp, Range, Select, Sub, Var,
 )
-from .functor import substitute
+from .functor import pre_order, substitute
 from .stmt import (
     Allocate, AllocateConst, Block, BlockRealize, BufferRegion, BufferStore, DeclBuffer, For,
     IfThenElse, LetStmt, MatchBufferRegion, Stmt,
@@ -391,13 +391,7 @@ class _Detector:
 
 def _loads(e: PrimExpr) -> bool:
     """Whether an expression reads memory."""
-    stack: list[Any] = [e]
-    while stack:
-        item = stack.pop()
-        if type(item) is BufferLoad:
-            return True
-        stack += item.children()
-    return False
+    return any(type(n) is BufferLoad for n in pre_order(e))
 
 
 def _ends(e: PrimExpr, kind: type) -> int:
